@@ -58,7 +58,7 @@ def test_trials_leave_disabled_slots_and_wait_for_enabled_ones(tmp_path: Path) -
         assert cluster.json("agent", "list")[0]["slots_disabled"] == 2
         assert cluster.json("agent", "list")[0]["draining"]
         cluster.det("e", "create", "long.yaml", ".", cwd=project)
-        waits = "needs 1 slots, 0 of 0 are free (2 more are disabled)"
+        waits = "needs 1 slot, 0 of 0 are free (2 more are disabled)"
         wait_until(
             lambda: [one["explanation"] for one in cluster.json("e", "list") if one["id"] == 2] == [waits],
             what="a reason to wait",

@@ -53,4 +53,4 @@ def test_policies_end_restarts_and_keep_a_trial_from_nodes(tmp_path: Path) -> No
         assert trial["excluded_nodes"] == [0, 1]
         slots = [run["slot_ids"] for run in trial["runs"]]
         assert sorted(slots) == [[0], [1]], "the second run was on the other node"
-        assert trial["explanation"].startswith("no machine is left for it: needs 1 slots")
+        assert trial["explanation"].startswith("no machine is left for it: needs 1 slot")

@@ -64,7 +64,7 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
         wait_until(lambda: trial(cluster, 1).get("state") == "RUNNING", what="the patient trial to run")
         submit(cluster, project, name="urgent", priority=80, steps=3)
         # Until the scheduler's next pass a trial is said to wait behind others.
-        waits = "needs 1 slots, 0 of 1 are free"
+        waits = "needs 1 slot, 0 of 1 are free"
         wait_until(lambda: trial(cluster, 2).get("explanation") == waits, what="a reason to wait")
         listed = {entry["id"]: entry["explanation"] for entry in cluster.json("e", "list")}
         assert listed == {1: "", 2: waits}

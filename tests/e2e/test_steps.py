@@ -55,6 +55,8 @@ def test_a_running_trial_tells_its_steps_rate_and_end_and_keeps_its_last_steps(
         lambda: cluster.json("experiment", "describe", str(number))[0]["experiment"]["estimated_end_time"],
         what="the experiment to tell the same",
     )
+    whole = cluster.json("experiment", "describe", str(number))[0]["experiment"]
+    assert 0 < float(str(whole["steps_per_second"])) < 25, "its only trial's"
     shown = cluster.run("resolute", "trial", "describe", str(running["id"])).stdout
     assert "steps/s, reported" in shown
     (tmp_path / "end").touch()

@@ -203,6 +203,7 @@ _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
     "GetTemplate": lambda world: {"name": world.names["template"]},
     "DeleteTemplate": lambda world: {"name": world.names["template"]},
     "UpdateExperiment": _update("experiment", "name", "labels", name="renamed", labels=["a"]),
+    "UpdateTrial": _update("trial", "labels", "notes", labels=["a"], notes="text"),
     "UpdateUser": _update("user", "role", role=2),
     "UpdateToken": lambda _: {"token": {"description": "text"}, "update_mask": {"paths": ["description"]}},
     "UpdateWorkspace": _update("workspace", "archived", archived=False),

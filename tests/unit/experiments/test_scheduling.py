@@ -38,7 +38,7 @@ def placed(queue: list[Request], holders: list[SlotHolder], free: list[int], tot
 def test_trials_of_one_experiment_get_slots_in_the_order_of_the_queue() -> None:
     result = made([request("a", 1), request("b", 1), request("c", 1)], [], free=[2, 1], total=3)
     assert result.placements == (Placement("a", (1,)), Placement("b", (2,)))
-    assert result.waits.reason("c", "e") == "needs 1 slots, 0 of 3 are free"
+    assert result.waits.reason("c", "e") == "needs 1 slot, 0 of 3 are free"
 
 
 def test_large_trial_holds_back_smaller_ones_behind_it() -> None:
@@ -168,7 +168,7 @@ def test_disabled_slots_are_given_to_nobody_and_make_no_room() -> None:
     machines = SlotInventory.with_taken(dict.fromkeys(range(3), 0), taken=[1], disabled=[0, 1, 9])
     result = plan([request("a", 1), request("b", 1)], [], machines)
     assert result.placements == (Placement("a", (2,)),)
-    assert result.waits.reason("b", "e") == "needs 1 slots, 0 of 1 are free (2 more are disabled)"
+    assert result.waits.reason("b", "e") == "needs 1 slot, 0 of 1 are free (2 more are disabled)"
     patient = replace(holder("patient", 1, priority=80), slot_ids=(1,))
     assert plan([request("a", 2, priority=1)], [patient], machines).preemptions == {}
 

@@ -68,6 +68,7 @@ WORKSPACE_EDITOR = frozenset(
         "ArchiveExperiment",
         "DeleteExperiment",
         "UpdateExperiment",
+        "UpdateTrial",
         "KillTrial",
         "ListRunFiles",
         "ReadRunFile",

@@ -14,6 +14,7 @@ from support.clusters.tenants import Tenant
 _NESTED = ("filter", "subscriptions", "series", "experiments", "workspace", "project", "model", "user")
 _MASKS = {
     "UpdateExperiment": "notes",
+    "UpdateTrial": "notes",
     "UpdateJob": "priority",
     "UpdateWorkspace": "archived",
     "UpdateProject": "notes",

@@ -25,7 +25,7 @@ def searched(cluster: ScriptedCluster) -> None:
         experiment,
         trial_key=OTHERS,
         state=trial_pb2.TRIAL_STATE_QUEUED,
-        explanation="needs 1 slots, 0 of 2 are free",
+        explanation="needs 1 slot, 0 of 2 are free",
     )
     created = event_pb2.LogEntry(event=event_pb2.Event(sequence=1, started=event_pb2.Event.Started()))
     created.operations.add(
@@ -86,7 +86,7 @@ def test_a_paused_trial_names_who_paused_it_and_a_waiting_one_what_it_waits_for(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
     searched(cluster)
-    assert "needs 1 slots, 0 of 2 are free" in resolute("explain", "trial", "2").out
+    assert "needs 1 slot, 0 of 2 are free" in resolute("explain", "trial", "2").out
     cluster.state.trials[1].state = trial_pb2.TRIAL_STATE_PAUSED
     cluster.state.trials[1].explanation = ""
     cluster.state.transitions.append(trial_transition_pb2.TrialTransition(event="PAUSE", actor_name="grace"))
@@ -105,7 +105,7 @@ def test_an_experiment_tells_what_comes_and_when_it_ends(
         "if it goes on at its pace so far",
         "no more work for trial 1",
         "trains to length 4",
-        "needs 1 slots, 0 of 2 are free",
+        "needs 1 slot, 0 of 2 are free",
     ):
         assert expected in text
     found = json.loads(resolute("explain", "exp", "1", "--json").out)

@@ -13,7 +13,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from support.clusters.all_services import CONFIG, AllServices, all_services
 
 from resolute import errors
-from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2, trials_service_pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.contracts.values import from_value
 from resolute_experiments.store.copies import validations
@@ -102,6 +102,47 @@ def test_what_people_write_is_updated_by_mask_and_etag(tmp_path: Path) -> None:
                     await update(paths, **values)
             listed = (await service.experiments.ListExperiments(pb2.ListExperimentsRequest())).experiments[0]
             assert (listed.name, listed.notes, listed.HasField("config")) == ("after", "", False)
+
+    asyncio.run(body())
+
+
+@pytest.mark.timeout(90)
+def test_what_people_write_of_a_trial_is_updated_by_mask_and_etag(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            await service.create()
+            async for experiment in service.watch(1):
+                if experiment.trial_count:
+                    break
+            trial = (await service.trials_of(1))[0]
+            assert (list(trial.labels), trial.notes) == ([], "")
+
+            async def update(paths: list[str], etag: str = "", **values: Any) -> trial_pb2.Trial:
+                request = trials_service_pb2.UpdateTrialRequest(
+                    key=trial_pb2.TrialKey(number=trial.number),
+                    trial=trial_pb2.Trial(**values),
+                    update_mask=FieldMask(paths=paths),
+                    etag=etag,
+                )
+                changed: trial_pb2.Trial = (await service.trials.UpdateTrial(request)).trial
+                return changed
+
+            after = await update(["labels", "notes"], trial.etag, labels=["a", "b", "a"], notes="# N")
+            assert (list(after.labels), after.notes) == (["a", "b"], "# N")
+            with pytest.raises(errors.ConflictError):
+                await update(["notes"], trial.etag, notes="late")
+            assert (await update(["notes"], after.etag)).notes == ""
+            for paths, values in (
+                ([], {}),
+                (["status"], {"status": "said by the script"}),
+                (["labels"], {"labels": [""]}),
+                (["notes"], {"notes": "x" * 1_000_001}),
+            ):
+                with pytest.raises(errors.InvalidArgumentError):
+                    await update(paths, **values)
+            await update(["notes"], notes="kept")
+            listed = (await service.trials_of(1))[0]
+            assert (list(listed.labels), listed.notes) == (["a", "b"], ""), "lists have no notes"
 
     asyncio.run(body())
 

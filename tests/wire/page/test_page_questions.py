@@ -22,6 +22,7 @@ SEARCH = {
     "hyperparameters": {"rate": {"type": "double", "minval": 0.0, "maxval": 1.0}},
     "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 100}, "max_trials": 2},
 }
+FAILS = "python3 -c \"raise ValueError('no such shard')\""
 _SECONDS = 500
 
 
@@ -55,6 +56,12 @@ async def best(hand: Hand) -> None:
     card = hand.page.get_by_role("region", name="Best trial")
     await card.get_by_text(str(BEST)).first.wait_for()
     await card.get_by_text("rate").first.wait_for()
+
+
+async def reason(hand: Hand) -> None:
+    await hand.open("broken")
+    await hand.page.get_by_text("ValueError: no such shard").first.wait_for()
+    await hand.page.get_by_role("link", name=re.compile("^Trial ")).first.wait_for()
 
 
 async def rate(hand: Hand) -> None:
@@ -149,6 +156,7 @@ async def annotate(hand: Hand) -> None:
 
 QUESTIONS: dict[str, Callable[[Hand], Awaitable[None]]] = {
     "Which trial is best, and with which hyperparameters?": best,
+    "Why did this fail?": reason,
     "Does it train, how fast, and when is it done?": rate,
     "How does the learning rate matter?": hyperparameter,
     "Download the best checkpoint": download,
@@ -175,6 +183,7 @@ def test_each_question_takes_the_clicks_that_the_documentation_says(tmp_path: Pa
             for trial in await visit.create(trials=2, name=name, **SEARCH):
                 await visit.report(trial)
                 await visit.save(trial, b"weights")
+        await visit.create(name="broken", entrypoint=FAILS, max_restarts=0)
         await visit.sign_in()
         for question, answer in QUESTIONS.items():
             await visit.page.goto(visit.url)

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from google.protobuf import json_format
+from google.protobuf.field_mask_pb2 import FieldMask
 
-from resolute.api.experiments.v1 import run_pb2, trials_service_pb2, trials_service_pb2_grpc
+from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2, trials_service_pb2_grpc
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
@@ -160,6 +161,37 @@ class Trials:
         while data := self._stub.ReadRunFile(request).data:
             yield data
             request.offset += len(data)
+
+    def update(
+        self,
+        key: int | str,
+        *,
+        labels: Sequence[str] | None = None,
+        notes: str | None = None,
+        etag: str = "",
+    ) -> TrialRecord:
+        """Changes what people write of a trial; what is None stays.
+
+        Args:
+            key: The trial.
+            labels: All of its labels.
+            notes: Notes, Markdown.
+            etag: The etag that was read, to change the trial only if it is still that; empty for any.
+
+        Raises:
+            ConflictError: Somebody else changed it meanwhile.
+            InvalidArgumentError: A value is too long.
+            NotFoundError: There is none.
+        """
+        given = {"labels": labels, "notes": notes}
+        changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+        request = trials_service_pb2.UpdateTrialRequest(
+            key=convert.trial_key(key),
+            trial=trial_pb2.Trial(**changes),
+            update_mask=FieldMask(paths=sorted(changes)),
+            etag=etag,
+        )
+        return convert.trial(self._stub.UpdateTrial(request).trial)
 
     def kill(self, key: int | str) -> TrialRecord:
         """Ends a trial at once; its experiment continues."""

@@ -89,6 +89,8 @@ class ExperimentRecord:
     """When one of its trials first got slots; None before."""
     estimated_end_time: datetime | None = None
     """When it will be done, as fast as it was so far; None until that is known, and unless it runs."""
+    steps_per_second: float | None = None
+    """Of all its trials that run, together; None until that is known, and unless it runs."""
     checkpoint_directories: tuple[str, ...] = ()
     """Where its runs kept checkpoints and event files, beside the storage of its config; empty in lists."""
 
@@ -202,6 +204,11 @@ class TrialRecord:
     """Seconds for which runs that have ended held their slots."""
     run_start_time: datetime | None = None
     """When its current run got its slots; None without one."""
+    labels: tuple[str, ...] = ()
+    notes: str = ""
+    """Markdown; empty in lists and watches."""
+    etag: str = ""
+    """Changes with every change of labels or notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,5 +569,7 @@ class JobRecord:
     """Done share in [0, 1]."""
     estimated_end_time: datetime | None = None
     """When it will be done, as fast as it was so far; None until that is known, and unless it runs."""
+    steps_per_second: float | None = None
+    """Of all its trials that run, together; None until that is known, and unless it runs."""
     kind: ExperimentKind = ExperimentKind.SEARCH
     """What it is for."""

@@ -1,4 +1,4 @@
-"""Edits of an experiment's name, description, labels and notes."""
+"""Edits of an experiment's name, description, labels and notes, and of those of a trial."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.errors import FailedPreconditionError
 from resolute_experiments.states import GONE_EXPERIMENTS
-from resolute_experiments.store import audit, experiments
+from resolute_experiments.store import audit, experiments, trials
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.trials import Trial
 from resolute_serving.validation import invalid
 
 FIELDS = ("name", "description", "labels", "notes")
-"""Fields that may be changed."""
+"""Fields of an experiment that may be changed."""
+TRIAL_FIELDS = ("labels", "notes")
+"""Fields of a trial that may be changed."""
 MAX_NAME = 10_000
 MAX_DESCRIPTION = 100_000
 MAX_LABELS = 100
@@ -56,12 +59,50 @@ class Edits:
             )
         if self.description is not None and len(self.description) > MAX_DESCRIPTION:
             raise invalid("experiment.description", f"the description may have {MAX_DESCRIPTION} characters")
-        if self.notes is not None and len(self.notes) > MAX_NOTES:
-            raise invalid("experiment.notes", f"the notes may have {MAX_NOTES} characters")
-        if self.labels is not None and len(self.labels) > MAX_LABELS:
-            raise invalid("experiment.labels", f"there may be {MAX_LABELS} labels, not {len(self.labels)}")
-        if any(not 0 < len(label) <= MAX_LABEL for label in self.labels or ()):
-            raise invalid("experiment.labels", f"a label must have 1 to {MAX_LABEL} characters")
+        _check_notes(self.notes, self.labels, message="experiment")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialEdits:
+    """New values of fields; None leaves one as it is."""
+
+    labels: tuple[str, ...] | None = None
+    notes: str | None = None
+
+    @classmethod
+    def read(cls, message: trial_pb2.Trial, paths: Collection[str]) -> TrialEdits:
+        """Reads the fields with some paths from a message.
+
+        Raises:
+            InvalidArgumentError: A value is too long.
+        """
+        edits = cls(
+            labels=tuple(dict.fromkeys(message.labels)) if "labels" in paths else None,
+            notes=message.notes if "notes" in paths else None,
+        )
+        _check_notes(edits.notes, edits.labels, message="trial")
+        return edits
+
+
+def _check_notes(notes: str | None, labels: tuple[str, ...] | None, *, message: str) -> None:
+    if notes is not None and len(notes) > MAX_NOTES:
+        raise invalid(f"{message}.notes", f"the notes may have {MAX_NOTES} characters")
+    if labels is not None and len(labels) > MAX_LABELS:
+        raise invalid(f"{message}.labels", f"there may be {MAX_LABELS} labels, not {len(labels)}")
+    if any(not 0 < len(label) <= MAX_LABEL for label in labels or ()):
+        raise invalid(f"{message}.labels", f"a label must have 1 to {MAX_LABEL} characters")
+
+
+def apply_to_trial(connection: Connection, trial: Trial, edits: TrialEdits, *, now: float) -> None:
+    """Changes what people write of a trial."""
+    values: dict[str, Any] = {
+        name: value for name in TRIAL_FIELDS if (value := getattr(edits, name)) is not None
+    }
+    if edits.labels is not None:
+        values["labels"] = list(edits.labels)
+    trials.update(connection, trial, edit_revision=trial.edit_revision + 1, **values)
+    recorded = {name: value for name, value in values.items() if name != "notes"}
+    audit.record(connection, "update", trial.label, now=now, fields=sorted(values), **recorded)
 
 
 def apply(connection: Connection, experiment: Experiment, edits: Edits, *, now: float) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.contracts.clock import Clock
 from resolute_experiments.clients import Clients
-from resolute_experiments.specs.trial_length import estimated_end
+from resolute_experiments.specs.trial_length import estimated_end, trains
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.trials import Trial
 from resolute_experiments.topics import Topic, watched
 from resolute_serving.database.engine import Database
 from resolute_serving.notifier import Notifier
@@ -21,6 +21,8 @@ _EVERY_SECONDS = 1.0
 _LEAST_PROGRESS = 0.001
 _LEAST_CHANGE = 0.02
 """An estimate is written again when the time that is left changes by this share of it."""
+_LEAST_RATE = 0.1
+"""Like it, for the rate."""
 
 
 @dataclass
@@ -83,25 +85,24 @@ class Progress:
         if search.state != search_pb2.SEARCH_STATE_ACTIVE:
             return
         self._pace.look(search.progress, now=now, running=running)
-        end = await self._end(experiment) if running else None
+        live = await self._database.read(lambda c: trials.unfinished(c, experiment.id)) if running else []
+        rate = sum(trial.steps_per_second or 0.0 for trial in live if trains(trial)) or None
+        end = self._end(experiment, live) if running else None
         moved = abs(search.progress - experiment.progress) >= _LEAST_PROGRESS
-        if moved or self._differs(experiment.estimated_end_at, end):
-            values = {"progress": search.progress, "estimated_end_at": end}
+        if (
+            moved
+            or self._differs(experiment.estimated_end_at, end)
+            or _moved(experiment.steps_per_second, rate)
+        ):
+            values = {"progress": search.progress, "estimated_end_at": end, "steps_per_second": rate}
             await self._database.write(lambda c: experiments.update(c, experiment.id, **values))
             self._notifier.notify(watched(experiment.id))
 
-    async def _end(self, experiment: Experiment) -> float | None:
+    def _end(self, experiment: Experiment, live: Sequence[Trial]) -> float | None:
         """Estimates when it will be done: by the steps of its only trial, else by its progress."""
         if experiment.config["searcher"]["name"] == "single":
-
-            def of_trial(connection: Connection) -> float | None:
-                ends = (
-                    estimated_end(trial, experiment.config)
-                    for trial in trials.unfinished(connection, experiment.id)
-                )
-                return next(ends, None)
-
-            if (end := await self._database.read(of_trial)) is not None:
+            end = next((estimated_end(trial, experiment.config) for trial in live), None)
+            if end is not None:
                 return end
         left = self._pace.seconds_left()
         return None if left is None else self._clock.time() + left
@@ -110,3 +111,9 @@ class Progress:
         if known is None or end is None:
             return known is not end
         return abs(end - known) > max(1.0, _LEAST_CHANGE * (end - self._clock.time()))
+
+
+def _moved(known: float | None, rate: float | None) -> bool:
+    if known is None or rate is None:
+        return known is not rate
+    return abs(rate - known) > _LEAST_RATE * known

@@ -46,6 +46,8 @@ class Job:
     """Done share in [0, 1]."""
     estimated_end_at: float | None
     """When it will be done; None until that is known."""
+    steps_per_second: float | None
+    """Of all its trials that run, together; None until that is known."""
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
 
@@ -158,6 +160,7 @@ def _query(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
             e.created_at,
             e.progress,
             e.estimated_end_at,
+            e.steps_per_second,
             counts.c.queued,
             counts.c.allocated,
             counts.c.since,
@@ -188,5 +191,6 @@ def _job(row: sa.Row[Any], *, held_slots: int) -> Job:
         allocated=row.allocated or 0,
         progress=row.progress,
         estimated_end_at=row.estimated_end_at,
+        steps_per_second=row.steps_per_second,
         waits_since=row.created_at if row.since is None else row.since,
     )

@@ -228,11 +228,15 @@ class SlotInventory:
             left_out += f" (node {names} is excluded by a log policy)"
         if self._wants_one_node(demand) and len(self._node_sizes) > 1:
             most = max(map(len, usable.values()), default=0)
-            return f"needs {demand.slots} slots on one node, {most} free; {free} of {total} in all{left_out}"
-        return f"needs {demand.slots} slots, {free} of {total} are free{left_out}"
+            return f"needs {_slots(demand)} on one node, {most} free; {free} of {total} in all{left_out}"
+        return f"needs {_slots(demand)}, {free} of {total} are free{left_out}"
 
     def _wants_one_node(self, demand: Demand) -> bool:
         if demand.single_node is not None:
             return demand.single_node
         usable = (size for node, size in self._node_sizes.items() if node not in demand.excluded)
         return demand.slots <= max(usable, default=0)
+
+
+def _slots(demand: Demand) -> str:
+    return "1 slot" if demand.slots == 1 else f"{demand.slots} slots"

@@ -20,7 +20,7 @@ from resolute_experiments.accounts.store import users
 from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.lifecycle import commands
+from resolute_experiments.lifecycle import commands, edits
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_metadata_size
@@ -38,6 +38,7 @@ from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import current_token_expired
 from resolute_serving.pagination import decode_token, encode_token, page_size
+from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid, parse_uuid
 
 _STATUS_LENGTH = 200
@@ -200,6 +201,22 @@ class TrialHandlers:
             ],
         )
 
+    async def UpdateTrial(self, request: pb2.UpdateTrialRequest, context: Any) -> pb2.UpdateTrialResponse:
+        """Changes what people write of a trial."""
+        paths = update_paths(request.update_mask, allowed=edits.TRIAL_FIELDS)
+        changes = edits.TrialEdits.read(request.trial, paths)
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> trial_pb2.Trial:
+            trial = self._core.trial(connection, request.key)
+            check_etag(request.etag, revision=trial.edit_revision, resource=trial.label)
+            edits.apply_to_trial(connection, trial, changes, now=now)
+            return self._whole(connection, trials.get(connection, trial_id=trial.id))
+
+        message = await self._core.database.write(work)
+        self._core.notifier.notify(watched(message.experiment_id))
+        return pb2.UpdateTrialResponse(trial=message)
+
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
         """Ends a trial at once; its experiment continues."""
         timing = self._core.timing()
@@ -356,6 +373,7 @@ class TrialHandlers:
             times=runs.times_of(connection, [trial.id]).get(trial.id),
             runs=history,
             containers=containers,
+            whole=True,
         )
 
 

@@ -36,6 +36,11 @@ def longest_steps(config: Mapping[str, Any], hparams: Mapping[str, Any]) -> floa
     return records / batch if isinstance(batch, int) and batch > 0 and records else None
 
 
+def trains(trial: Trial) -> bool:
+    """Whether a trial holds slots and what it reported last is of its present run."""
+    return trial.state in _TRAINS and trial.reported_run == trial.run
+
+
 def estimated_end(trial: Trial, config: Mapping[str, Any]) -> float | None:
     """Estimates when a trial will have trained for as long as its search lets the longest one.
 
@@ -43,7 +48,7 @@ def estimated_end(trial: Trial, config: Mapping[str, Any]) -> float | None:
         Unix time; None unless it trains, and where its rate or that length is not known.
     """
     steps, rate = longest_steps(config, trial.hparams), trial.steps_per_second
-    if trial.state not in _TRAINS or trial.reported_run != trial.run or steps is None or not rate:
+    if not trains(trial) or steps is None or not rate:
         return None
     assert trial.reported_at is not None
     assert trial.reported_steps is not None

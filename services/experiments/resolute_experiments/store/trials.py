@@ -242,4 +242,5 @@ def _from_mapping(row: Mapping[Any, Any]) -> Trial:
     values = {name: row[name] for name in _FIELDS}
     values["state"] = TrialState(values["state"])
     values["excluded_nodes"] = tuple(values["excluded_nodes"])
+    values["labels"] = tuple(values["labels"])
     return Trial(**values)

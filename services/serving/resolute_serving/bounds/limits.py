@@ -55,6 +55,7 @@ LIMITS: Mapping[str, RequestLimits] = {
         message_bytes=MAX_MESSAGE_BYTES, stream_bytes=516 * MIB
     ),
     f"{_EXPERIMENTS}.ExperimentsService/UpdateExperiment": _LARGE,
+    f"{_EXPERIMENTS}.TrialsService/UpdateTrial": _LARGE,
     f"{_EXPERIMENTS}.ExperimentsService/ValidateConfig": _LARGE,
     f"{_EXPERIMENTS}.ContinuationService/ContinueExperiment": _LARGE,
     f"{_EXPERIMENTS}.ContinuationService/ContinueTrial": _LARGE,

@@ -220,6 +220,7 @@ class Experiment(google.protobuf.message.Message):
     BEST_VALIDATION_FIELD_NUMBER: builtins.int
     BEST_TRIAL_NUMBER_FIELD_NUMBER: builtins.int
     CHECKPOINT_DIRECTORIES_FIELD_NUMBER: builtins.int
+    STEPS_PER_SECOND_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -282,6 +283,8 @@ class Experiment(google.protobuf.message.Message):
     """Whether its import from another cluster has begun and is not whole."""
     best_trial_number: builtins.int
     """Number of the trial that has it; zero without one."""
+    steps_per_second: builtins.float
+    """Steps per second of all its trials that run, together; absent unless some run and have reported twice."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels, first from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment takes them."""
@@ -367,15 +370,18 @@ class Experiment(google.protobuf.message.Message):
         best_validation: resolute.api.experiments.v1.trial_pb2.Validation | None = ...,
         best_trial_number: builtins.int = ...,
         checkpoint_directories: collections.abc.Iterable[builtins.str] | None = ...,
+        steps_per_second: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "best_validation", b"best_validation", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "best_trial_number", b"best_trial_number", "best_validation", b"best_validation", "checkpoint_directories", b"checkpoint_directories", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source", "start_time", b"start_time", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "activity", b"activity", "archived", b"archived", "best_trial_number", b"best_trial_number", "best_validation", b"best_validation", "checkpoint_directories", b"checkpoint_directories", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "steps_per_second", b"steps_per_second", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_steps_per_second", b"_steps_per_second"]) -> typing.Literal["steps_per_second"] | None: ...
 
 global___Experiment = Experiment
 

@@ -36,6 +36,7 @@ class Job(google.protobuf.message.Message):
     PROGRESS_FIELD_NUMBER: builtins.int
     ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
+    STEPS_PER_SECOND_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID of the experiment."""
     experiment_number: builtins.int
@@ -70,6 +71,8 @@ class Job(google.protobuf.message.Message):
     """Done share of it in [0, 1]."""
     kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
     """What it is for."""
+    steps_per_second: builtins.float
+    """Steps per second of all its trials that run, together; absent unless some run and have reported twice."""
     @property
     def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it will be done, as fast as it was so far; absent unless it runs, and until that can be told."""
@@ -95,12 +98,15 @@ class Job(google.protobuf.message.Message):
         progress: builtins.float = ...,
         estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType = ...,
+        steps_per_second: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "estimated_end_time", b"estimated_end_time", "max_slots", b"max_slots", "owner_id", b"owner_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "allocated_trials", b"allocated_trials", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "held_slots", b"held_slots", "kind", b"kind", "max_slots", b"max_slots", "name", b"name", "owner_id", b"owner_id", "owner_name", b"owner_name", "priority", b"priority", "progress", b"progress", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "wait_reason", b"wait_reason", "weight", b"weight"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "estimated_end_time", b"estimated_end_time", "max_slots", b"max_slots", "owner_id", b"owner_id", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "allocated_trials", b"allocated_trials", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "held_slots", b"held_slots", "kind", b"kind", "max_slots", b"max_slots", "name", b"name", "owner_id", b"owner_id", "owner_name", b"owner_name", "priority", b"priority", "progress", b"progress", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "steps_per_second", b"steps_per_second", "wait_reason", b"wait_reason", "weight", b"weight"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_slots", b"_max_slots"]) -> typing.Literal["max_slots"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_steps_per_second", b"_steps_per_second"]) -> typing.Literal["steps_per_second"] | None: ...
 
 global___Job = Job

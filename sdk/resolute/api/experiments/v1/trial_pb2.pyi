@@ -161,6 +161,9 @@ class Trial(google.protobuf.message.Message):
     ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
     RUN_SECONDS_FIELD_NUMBER: builtins.int
     RUN_START_TIME_FIELD_NUMBER: builtins.int
+    LABELS_FIELD_NUMBER: builtins.int
+    NOTES_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -204,6 +207,10 @@ class Trial(google.protobuf.message.Message):
     """Steps per second, averaged over about the last half minute in which that run reported; absent before its second report."""
     run_seconds: builtins.float
     """Seconds for which runs that have ended held their slots. What is left of its time it waited."""
+    notes: builtins.str
+    """Notes of people, Markdown. At most 1,000,000 characters. Only when one trial is asked for. UpdateTrial takes them."""
+    etag: builtins.str
+    """Changes with every UpdateTrial; for conditional updates."""
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
         """The sampled hyperparameters: a map."""
@@ -260,6 +267,10 @@ class Trial(google.protobuf.message.Message):
     def run_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When its current run got its slots; absent when it has none."""
 
+    @property
+    def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Labels of people. At most 100, each of 1 to 1,000 characters. UpdateTrial takes them."""
+
     def __init__(
         self,
         *,
@@ -296,9 +307,12 @@ class Trial(google.protobuf.message.Message):
         estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         run_seconds: builtins.float = ...,
         run_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        labels: collections.abc.Iterable[builtins.str] | None = ...,
+        notes: builtins.str = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "report_time", b"report_time", "reported_steps", b"reported_steps", "run_start_time", b"run_start_time", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "estimated_end_time", b"estimated_end_time", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "external_id", b"external_id", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "report_time", b"report_time", "reported_steps", b"reported_steps", "restarts", b"restarts", "revision", b"revision", "run", b"run", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "steps_per_second", b"steps_per_second", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "external_id", b"external_id", "hparams", b"hparams", "labels", b"labels", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "notes", b"notes", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "report_time", b"report_time", "reported_steps", b"reported_steps", "restarts", b"restarts", "revision", b"revision", "run", b"run", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "steps_per_second", b"steps_per_second", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload

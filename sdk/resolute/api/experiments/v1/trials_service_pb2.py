@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from resolute.api.checkpoints.v1 import storage_pb2 as resolute_dot_api_dot_checkpoints_dot_v1_dot_storage__pb2
 from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
@@ -33,7 +34,7 @@ from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experi
 from resolute.api.experiments.v1 import trial_transition_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__transition__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a/resolute/api/experiments/v1/machine_usage.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a\x32resolute/api/experiments/v1/trial_transition.proto\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\xd1\x02\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\x12\x37\n\x06states\x18\x05 \x03(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\x14\n\x0cinclude_runs\x18\x06 \x01(\x08\x12\x0c\n\x04skip\x18\x07 \x01(\x05\x12\x0f\n\x07started\x18\x08 \x01(\x08\x12\x18\n\x10without_diverged\x18\t \x01(\x08\x12\x18\n\x0bmax_hparams\x18\n \x01(\x05H\x00\x88\x01\x01\x12\x11\n\ttrial_ids\x18\x0b \x03(\tB\x0e\n\x0c_max_hparams\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa9\x01\n\x17ListTrialNumbersRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x14\n\x0c\x61\x66ter_number\x18\x04 \x01(\x03\x12\x11\n\ttrial_ids\x18\x05 \x03(\t\"k\n\x18ListTrialNumbersResponse\x12\x0f\n\x07numbers\x18\x01 \x03(\x03\x12\x12\n\ntrial_keys\x18\x02 \x03(\t\x12\x11\n\ttrial_ids\x18\x03 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"\x8c\x01\n\x1bListTrialTransitionsRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\"z\n\x1cListTrialTransitionsResponse\x12\x41\n\x0btransitions\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.TrialTransition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x18GetRunEnvironmentRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\"j\n\x19GetRunEnvironmentResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"k\n\x16GetMachineUsageRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06newest\x18\x03 \x01(\x08\"\xd9\x01\n\x17GetMachineUsageResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12R\n\ncontainers\x18\x02 \x03(\x0b\x32>.resolute.api.experiments.v1.GetMachineUsageResponse.Container\x1a]\n\tContainer\x12\x16\n\x0e\x63ontainer_rank\x18\x01 \x01(\x05\x12\x38\n\x05usage\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.MachineUsage\"X\n\x13ListRunFilesRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\"\xbd\x01\n\x14ListRunFilesResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12-\n\thold_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x45\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x36.resolute.api.experiments.v1.ListRunFilesResponse.File\x1a\"\n\x04\x46ile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x03\"u\n\x12ReadRunFileRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x03\"#\n\x13ReadRunFileResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x99\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x13\n\x06status\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x01\x88\x01\x01\x42\t\n\x07_statusB\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\x99\x03\n\x0f\x42\x65ginRunRequest\x12\x17\n\x0f\x65xternal_run_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x07hparams\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12-\n\x06\x63onfig\x18\x06 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12#\n\x16\x65xternal_experiment_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11\x65xternal_trial_id\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0f\x65xperiment_only\x18\t \x01(\x08\x42\x0b\n\t_metadataB\x19\n\x17_external_experiment_idB\x14\n\x12_external_trial_id\"\xfb\x01\n\x10\x42\x65ginRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x35\n\x07storage\x18\x04 \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x17\n\x0fsearcher_metric\x18\x05 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x06 \x01(\x08\x12\x12\n\ncluster_id\x18\x07 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x08 \x01(\x03\"0\n\x0fRenewRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\"0\n\x10RenewRunResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\r\n\x05\x65nded\x18\x02 \x01(\x08\"\xb9\x01\n\rEndRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08left_out\x18\x06 \x03(\t\"C\n\x0e\x45ndRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial2\xa6\x0c\n\rTrialsService\x12l\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\"\x03\x90\x02\x01\x12r\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\"\x03\x90\x02\x01\x12\x84\x01\n\x10ListTrialNumbers\x12\x34.resolute.api.experiments.v1.ListTrialNumbersRequest\x1a\x35.resolute.api.experiments.v1.ListTrialNumbersResponse\"\x03\x90\x02\x01\x12\x90\x01\n\x14ListTrialTransitions\x12\x38.resolute.api.experiments.v1.ListTrialTransitionsRequest\x1a\x39.resolute.api.experiments.v1.ListTrialTransitionsResponse\"\x03\x90\x02\x01\x12\x87\x01\n\x11GetRunEnvironment\x12\x35.resolute.api.experiments.v1.GetRunEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.GetRunEnvironmentResponse\"\x03\x90\x02\x01\x12\x81\x01\n\x0fGetMachineUsage\x12\x33.resolute.api.experiments.v1.GetMachineUsageRequest\x1a\x34.resolute.api.experiments.v1.GetMachineUsageResponse\"\x03\x90\x02\x01\x12x\n\x0cListRunFiles\x12\x30.resolute.api.experiments.v1.ListRunFilesRequest\x1a\x31.resolute.api.experiments.v1.ListRunFilesResponse\"\x03\x90\x02\x01\x12u\n\x0bReadRunFile\x12/.resolute.api.experiments.v1.ReadRunFileRequest\x1a\x30.resolute.api.experiments.v1.ReadRunFileResponse\"\x03\x90\x02\x01\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12g\n\x08\x42\x65ginRun\x12,.resolute.api.experiments.v1.BeginRunRequest\x1a-.resolute.api.experiments.v1.BeginRunResponse\x12g\n\x08RenewRun\x12,.resolute.api.experiments.v1.RenewRunRequest\x1a-.resolute.api.experiments.v1.RenewRunResponse\x12\x61\n\x06\x45ndRun\x12*.resolute.api.experiments.v1.EndRunRequest\x1a+.resolute.api.experiments.v1.EndRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a/resolute/api/experiments/v1/machine_usage.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a\x32resolute/api/experiments/v1/trial_transition.proto\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\xd1\x02\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\x12\x37\n\x06states\x18\x05 \x03(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\x14\n\x0cinclude_runs\x18\x06 \x01(\x08\x12\x0c\n\x04skip\x18\x07 \x01(\x05\x12\x0f\n\x07started\x18\x08 \x01(\x08\x12\x18\n\x10without_diverged\x18\t \x01(\x08\x12\x18\n\x0bmax_hparams\x18\n \x01(\x05H\x00\x88\x01\x01\x12\x11\n\ttrial_ids\x18\x0b \x03(\tB\x0e\n\x0c_max_hparams\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa9\x01\n\x17ListTrialNumbersRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x14\n\x0c\x61\x66ter_number\x18\x04 \x01(\x03\x12\x11\n\ttrial_ids\x18\x05 \x03(\t\"k\n\x18ListTrialNumbersResponse\x12\x0f\n\x07numbers\x18\x01 \x03(\x03\x12\x12\n\ntrial_keys\x18\x02 \x03(\t\x12\x11\n\ttrial_ids\x18\x03 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"\x8c\x01\n\x1bListTrialTransitionsRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\"z\n\x1cListTrialTransitionsResponse\x12\x41\n\x0btransitions\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.TrialTransition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x18GetRunEnvironmentRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\"j\n\x19GetRunEnvironmentResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"k\n\x16GetMachineUsageRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06newest\x18\x03 \x01(\x08\"\xd9\x01\n\x17GetMachineUsageResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12R\n\ncontainers\x18\x02 \x03(\x0b\x32>.resolute.api.experiments.v1.GetMachineUsageResponse.Container\x1a]\n\tContainer\x12\x16\n\x0e\x63ontainer_rank\x18\x01 \x01(\x05\x12\x38\n\x05usage\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.MachineUsage\"X\n\x13ListRunFilesRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\"\xbd\x01\n\x14ListRunFilesResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12-\n\thold_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x45\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x36.resolute.api.experiments.v1.ListRunFilesResponse.File\x1a\"\n\x04\x46ile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x03\"u\n\x12ReadRunFileRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x03\"#\n\x13ReadRunFileResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"\xba\x01\n\x12UpdateTrialRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x31\n\x05trial\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\"H\n\x13UpdateTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x99\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x13\n\x06status\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x01\x88\x01\x01\x42\t\n\x07_statusB\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\x99\x03\n\x0f\x42\x65ginRunRequest\x12\x17\n\x0f\x65xternal_run_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x07hparams\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12-\n\x06\x63onfig\x18\x06 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12#\n\x16\x65xternal_experiment_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11\x65xternal_trial_id\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0f\x65xperiment_only\x18\t \x01(\x08\x42\x0b\n\t_metadataB\x19\n\x17_external_experiment_idB\x14\n\x12_external_trial_id\"\xfb\x01\n\x10\x42\x65ginRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x35\n\x07storage\x18\x04 \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x17\n\x0fsearcher_metric\x18\x05 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x06 \x01(\x08\x12\x12\n\ncluster_id\x18\x07 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x08 \x01(\x03\"0\n\x0fRenewRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\"0\n\x10RenewRunResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\r\n\x05\x65nded\x18\x02 \x01(\x08\"\xb9\x01\n\rEndRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08left_out\x18\x06 \x03(\t\"C\n\x0e\x45ndRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial2\x98\r\n\rTrialsService\x12l\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\"\x03\x90\x02\x01\x12r\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\"\x03\x90\x02\x01\x12\x84\x01\n\x10ListTrialNumbers\x12\x34.resolute.api.experiments.v1.ListTrialNumbersRequest\x1a\x35.resolute.api.experiments.v1.ListTrialNumbersResponse\"\x03\x90\x02\x01\x12\x90\x01\n\x14ListTrialTransitions\x12\x38.resolute.api.experiments.v1.ListTrialTransitionsRequest\x1a\x39.resolute.api.experiments.v1.ListTrialTransitionsResponse\"\x03\x90\x02\x01\x12\x87\x01\n\x11GetRunEnvironment\x12\x35.resolute.api.experiments.v1.GetRunEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.GetRunEnvironmentResponse\"\x03\x90\x02\x01\x12\x81\x01\n\x0fGetMachineUsage\x12\x33.resolute.api.experiments.v1.GetMachineUsageRequest\x1a\x34.resolute.api.experiments.v1.GetMachineUsageResponse\"\x03\x90\x02\x01\x12x\n\x0cListRunFiles\x12\x30.resolute.api.experiments.v1.ListRunFilesRequest\x1a\x31.resolute.api.experiments.v1.ListRunFilesResponse\"\x03\x90\x02\x01\x12u\n\x0bReadRunFile\x12/.resolute.api.experiments.v1.ReadRunFileRequest\x1a\x30.resolute.api.experiments.v1.ReadRunFileResponse\"\x03\x90\x02\x01\x12p\n\x0bUpdateTrial\x12/.resolute.api.experiments.v1.UpdateTrialRequest\x1a\x30.resolute.api.experiments.v1.UpdateTrialResponse\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12g\n\x08\x42\x65ginRun\x12,.resolute.api.experiments.v1.BeginRunRequest\x1a-.resolute.api.experiments.v1.BeginRunResponse\x12g\n\x08RenewRun\x12,.resolute.api.experiments.v1.RenewRunRequest\x1a-.resolute.api.experiments.v1.RenewRunResponse\x12\x61\n\x06\x45ndRun\x12*.resolute.api.experiments.v1.EndRunRequest\x1a+.resolute.api.experiments.v1.EndRunResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,62 +57,66 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRIALSSERVICE'].methods_by_name['ListRunFiles']._serialized_options = b'\220\002\001'
   _globals['_TRIALSSERVICE'].methods_by_name['ReadRunFile']._loaded_options = None
   _globals['_TRIALSSERVICE'].methods_by_name['ReadRunFile']._serialized_options = b'\220\002\001'
-  _globals['_GETTRIALREQUEST']._serialized_start=471
-  _globals['_GETTRIALREQUEST']._serialized_end=542
-  _globals['_GETTRIALRESPONSE']._serialized_start=544
-  _globals['_GETTRIALRESPONSE']._serialized_end=613
-  _globals['_LISTTRIALSREQUEST']._serialized_start=616
-  _globals['_LISTTRIALSREQUEST']._serialized_end=953
-  _globals['_LISTTRIALSRESPONSE']._serialized_start=955
-  _globals['_LISTTRIALSRESPONSE']._serialized_end=1052
-  _globals['_LISTTRIALNUMBERSREQUEST']._serialized_start=1055
-  _globals['_LISTTRIALNUMBERSREQUEST']._serialized_end=1224
-  _globals['_LISTTRIALNUMBERSRESPONSE']._serialized_start=1226
-  _globals['_LISTTRIALNUMBERSRESPONSE']._serialized_end=1333
-  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_start=1336
-  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_end=1476
-  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_start=1478
-  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_end=1600
-  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_start=1602
-  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_end=1695
-  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_start=1697
-  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_end=1803
-  _globals['_GETMACHINEUSAGEREQUEST']._serialized_start=1805
-  _globals['_GETMACHINEUSAGEREQUEST']._serialized_end=1912
-  _globals['_GETMACHINEUSAGERESPONSE']._serialized_start=1915
-  _globals['_GETMACHINEUSAGERESPONSE']._serialized_end=2132
-  _globals['_GETMACHINEUSAGERESPONSE_CONTAINER']._serialized_start=2039
-  _globals['_GETMACHINEUSAGERESPONSE_CONTAINER']._serialized_end=2132
-  _globals['_LISTRUNFILESREQUEST']._serialized_start=2134
-  _globals['_LISTRUNFILESREQUEST']._serialized_end=2222
-  _globals['_LISTRUNFILESRESPONSE']._serialized_start=2225
-  _globals['_LISTRUNFILESRESPONSE']._serialized_end=2414
-  _globals['_LISTRUNFILESRESPONSE_FILE']._serialized_start=2380
-  _globals['_LISTRUNFILESRESPONSE_FILE']._serialized_end=2414
-  _globals['_READRUNFILEREQUEST']._serialized_start=2416
-  _globals['_READRUNFILEREQUEST']._serialized_end=2533
-  _globals['_READRUNFILERESPONSE']._serialized_start=2535
-  _globals['_READRUNFILERESPONSE']._serialized_end=2570
-  _globals['_KILLTRIALREQUEST']._serialized_start=2572
-  _globals['_KILLTRIALREQUEST']._serialized_end=2644
-  _globals['_KILLTRIALRESPONSE']._serialized_start=2646
-  _globals['_KILLTRIALRESPONSE']._serialized_end=2716
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=2719
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=2872
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=2874
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=2947
-  _globals['_BEGINRUNREQUEST']._serialized_start=2950
-  _globals['_BEGINRUNREQUEST']._serialized_end=3359
-  _globals['_BEGINRUNRESPONSE']._serialized_start=3362
-  _globals['_BEGINRUNRESPONSE']._serialized_end=3613
-  _globals['_RENEWRUNREQUEST']._serialized_start=3615
-  _globals['_RENEWRUNREQUEST']._serialized_end=3663
-  _globals['_RENEWRUNRESPONSE']._serialized_start=3665
-  _globals['_RENEWRUNRESPONSE']._serialized_end=3713
-  _globals['_ENDRUNREQUEST']._serialized_start=3716
-  _globals['_ENDRUNREQUEST']._serialized_end=3901
-  _globals['_ENDRUNRESPONSE']._serialized_start=3903
-  _globals['_ENDRUNRESPONSE']._serialized_end=3970
-  _globals['_TRIALSSERVICE']._serialized_start=3973
-  _globals['_TRIALSSERVICE']._serialized_end=5547
+  _globals['_GETTRIALREQUEST']._serialized_start=505
+  _globals['_GETTRIALREQUEST']._serialized_end=576
+  _globals['_GETTRIALRESPONSE']._serialized_start=578
+  _globals['_GETTRIALRESPONSE']._serialized_end=647
+  _globals['_LISTTRIALSREQUEST']._serialized_start=650
+  _globals['_LISTTRIALSREQUEST']._serialized_end=987
+  _globals['_LISTTRIALSRESPONSE']._serialized_start=989
+  _globals['_LISTTRIALSRESPONSE']._serialized_end=1086
+  _globals['_LISTTRIALNUMBERSREQUEST']._serialized_start=1089
+  _globals['_LISTTRIALNUMBERSREQUEST']._serialized_end=1258
+  _globals['_LISTTRIALNUMBERSRESPONSE']._serialized_start=1260
+  _globals['_LISTTRIALNUMBERSRESPONSE']._serialized_end=1367
+  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_start=1370
+  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_end=1510
+  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_start=1512
+  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_end=1634
+  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_start=1636
+  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_end=1729
+  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_start=1731
+  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_end=1837
+  _globals['_GETMACHINEUSAGEREQUEST']._serialized_start=1839
+  _globals['_GETMACHINEUSAGEREQUEST']._serialized_end=1946
+  _globals['_GETMACHINEUSAGERESPONSE']._serialized_start=1949
+  _globals['_GETMACHINEUSAGERESPONSE']._serialized_end=2166
+  _globals['_GETMACHINEUSAGERESPONSE_CONTAINER']._serialized_start=2073
+  _globals['_GETMACHINEUSAGERESPONSE_CONTAINER']._serialized_end=2166
+  _globals['_LISTRUNFILESREQUEST']._serialized_start=2168
+  _globals['_LISTRUNFILESREQUEST']._serialized_end=2256
+  _globals['_LISTRUNFILESRESPONSE']._serialized_start=2259
+  _globals['_LISTRUNFILESRESPONSE']._serialized_end=2448
+  _globals['_LISTRUNFILESRESPONSE_FILE']._serialized_start=2414
+  _globals['_LISTRUNFILESRESPONSE_FILE']._serialized_end=2448
+  _globals['_READRUNFILEREQUEST']._serialized_start=2450
+  _globals['_READRUNFILEREQUEST']._serialized_end=2567
+  _globals['_READRUNFILERESPONSE']._serialized_start=2569
+  _globals['_READRUNFILERESPONSE']._serialized_end=2604
+  _globals['_UPDATETRIALREQUEST']._serialized_start=2607
+  _globals['_UPDATETRIALREQUEST']._serialized_end=2793
+  _globals['_UPDATETRIALRESPONSE']._serialized_start=2795
+  _globals['_UPDATETRIALRESPONSE']._serialized_end=2867
+  _globals['_KILLTRIALREQUEST']._serialized_start=2869
+  _globals['_KILLTRIALREQUEST']._serialized_end=2941
+  _globals['_KILLTRIALRESPONSE']._serialized_start=2943
+  _globals['_KILLTRIALRESPONSE']._serialized_end=3013
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=3016
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=3169
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=3171
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=3244
+  _globals['_BEGINRUNREQUEST']._serialized_start=3247
+  _globals['_BEGINRUNREQUEST']._serialized_end=3656
+  _globals['_BEGINRUNRESPONSE']._serialized_start=3659
+  _globals['_BEGINRUNRESPONSE']._serialized_end=3910
+  _globals['_RENEWRUNREQUEST']._serialized_start=3912
+  _globals['_RENEWRUNREQUEST']._serialized_end=3960
+  _globals['_RENEWRUNRESPONSE']._serialized_start=3962
+  _globals['_RENEWRUNRESPONSE']._serialized_end=4010
+  _globals['_ENDRUNREQUEST']._serialized_start=4013
+  _globals['_ENDRUNREQUEST']._serialized_end=4198
+  _globals['_ENDRUNRESPONSE']._serialized_start=4200
+  _globals['_ENDRUNRESPONSE']._serialized_end=4267
+  _globals['_TRIALSSERVICE']._serialized_start=4270
+  _globals['_TRIALSSERVICE']._serialized_end=5958
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
@@ -544,6 +545,64 @@ class ReadRunFileResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
 
 global___ReadRunFileResponse = ReadRunFileResponse
+
+@typing.final
+class UpdateTrialRequest(google.protobuf.message.Message):
+    """Request of UpdateTrial."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: builtins.int
+    TRIAL_FIELD_NUMBER: builtins.int
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The etag of the trial that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    @property
+    def key(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
+        """Which one."""
+
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
+        """The new values of the fields in update_mask; its other fields do not count."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: labels, notes."""
+
+    def __init__(
+        self,
+        *,
+        key: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.Trial | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        etag: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["key", b"key", "trial", b"trial", "update_mask", b"update_mask"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "key", b"key", "trial", b"trial", "update_mask", b"update_mask"]) -> None: ...
+
+global___UpdateTrialRequest = UpdateTrialRequest
+
+@typing.final
+class UpdateTrialResponse(google.protobuf.message.Message):
+    """Response of UpdateTrial."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
+        """The trial after the update, with its runs and its notes."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.trial_pb2.Trial | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...
+
+global___UpdateTrialResponse = UpdateTrialResponse
 
 @typing.final
 class KillTrialRequest(google.protobuf.message.Message):

@@ -78,6 +78,11 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileResponse.FromString,
                 _registered_method=True)
+        self.UpdateTrial = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/UpdateTrial',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.UpdateTrialRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.UpdateTrialResponse.FromString,
+                _registered_method=True)
         self.KillTrial = channel.unary_unary(
                 '/resolute.api.experiments.v1.TrialsService/KillTrial',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.KillTrialRequest.SerializeToString,
@@ -168,6 +173,13 @@ class TrialsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateTrial(self, request, context):
+        """Changes what people write of a trial.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def KillTrial(self, request, context):
         """Ends a trial at once; its experiment continues.
         """
@@ -249,6 +261,11 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.ReadRunFile,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileResponse.SerializeToString,
+            ),
+            'UpdateTrial': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateTrial,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.UpdateTrialRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.UpdateTrialResponse.SerializeToString,
             ),
             'KillTrial': grpc.unary_unary_rpc_method_handler(
                     servicer.KillTrial,
@@ -496,6 +513,33 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/ReadRunFile',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateTrial(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/UpdateTrial',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.UpdateTrialRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.UpdateTrialResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -73,6 +73,12 @@ class TrialsServiceStub:
     ]
     """Reads a part of one of these files."""
 
+    UpdateTrial: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.UpdateTrialRequest,
+        resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse,
+    ]
+    """Changes what people write of a trial."""
+
     KillTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse,
@@ -163,6 +169,12 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse,
     ]
     """Reads a part of one of these files."""
+
+    UpdateTrial: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.UpdateTrialRequest,
+        resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse,
+    ]
+    """Changes what people write of a trial."""
 
     KillTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -270,6 +282,14 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse]]:
         """Reads a part of one of these files."""
+
+    @abc.abstractmethod
+    def UpdateTrial(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.UpdateTrialRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse]]:
+        """Changes what people write of a trial."""
 
     @abc.abstractmethod
     def KillTrial(

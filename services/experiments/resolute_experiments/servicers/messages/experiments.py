@@ -14,7 +14,7 @@ from resolute.contracts.values import to_value
 from resolute_experiments.scheduling.jobs import Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages.first_leaves import first_leaves
-from resolute_experiments.specs.trial_length import estimated_end
+from resolute_experiments.specs.trial_length import estimated_end, trains
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_experiments.store.runs import Container, Run, RunTimes
@@ -115,6 +115,7 @@ def experiment_message(
         model_definition_bytes=experiment.definition_size,
         start_time=timestamp(experiment.started_at),
         estimated_end_time=timestamp(experiment.estimated_end_at) if runs_now else None,
+        steps_per_second=experiment.steps_per_second if runs_now else None,
         best_validation=_validation(experiment.best_value, experiment.best_steps),
         best_trial_number=experiment.best_trial or 0,
         wait_reason=wait_reason,
@@ -154,6 +155,7 @@ def trial_message(
     runs: list[Run] | None = None,
     containers: list[Container] | None = None,
     max_hparams: int | None = None,
+    whole: bool = False,
 ) -> trial_pb2.Trial:
     """Builds a trial's message; with its runs and processes if they are given.
 
@@ -165,6 +167,7 @@ def trial_message(
         runs: Its runs.
         containers: The containers of the last one.
         max_hparams: Most hyperparameters that it has, the first by name; None for all.
+        whole: Whether its notes are included.
     """
     hparams, omitted = (
         (trial.hparams, 0) if max_hparams is None else first_leaves(trial.hparams, most=max_hparams)
@@ -193,10 +196,20 @@ def trial_message(
         best_validation=_validation(trial.best_value, trial.best_steps),
         last_validation=_validation(trial.last_value, trial.last_steps),
         report_time=timestamp(trial.reported_at),
-        estimated_end_time=timestamp(estimated_end(trial, experiment.config)),
+        estimated_end_time=timestamp(_trial_end(trial, experiment)),
+        notes=trial.notes if whole else "",
+        etag=etag_of(trial.edit_revision),
         run_seconds=times.ended_seconds,
         run_start_time=timestamp(times.started_at),
     )
+
+
+def _trial_end(trial: Trial, experiment: Experiment) -> float | None:
+    end = estimated_end(trial, experiment.config)
+    # Where the steps of its length are not known, the only trial of an experiment ends with it.
+    if end is None and trains(trial) and experiment.config["searcher"]["name"] == "single":
+        return experiment.estimated_end_at
+    return end
 
 
 def _endpoint(address: str, port: int) -> str:
@@ -254,6 +267,7 @@ def job_message(job: Job, wait_reasons: WaitReasons) -> job_pb2.Job:
         allocated_trials=job.allocated,
         wait_reason=wait_reasons.first_wait_reason(job.experiment_id) if job.queued else "",
         estimated_end_time=timestamp(job.estimated_end_at) if job.state is ExperimentState.ACTIVE else None,
+        steps_per_second=job.steps_per_second if job.state is ExperimentState.ACTIVE else None,
         etag=etag_of(job.edit_revision),
     )
 

@@ -63,6 +63,8 @@ experiments = sa.Table(
     sa.Column("started_at", sa.Float),
     # When it will be done, as its controller estimates.
     sa.Column("estimated_end_at", sa.Float),
+    # How fast its trials are together, as its controller adds up.
+    sa.Column("steps_per_second", sa.Float),
     # The metric that its search goes by, empty for none; beside the config, of which it was made.
     sa.Column("metric", sa.Text, nullable=False, server_default=""),
     sa.Column("smaller_is_better", sa.Boolean, nullable=False, server_default=sa.true()),
@@ -136,6 +138,8 @@ class Experiment:
     started_at: float | None = None
     """When one of its trials first got slots."""
     estimated_end_at: float | None = None
+    steps_per_second: float | None = None
+    """Of all its trials that run, together; None before that is known."""
     best_value: float | None = None
     """The best validation of all its trials; None before the first finite one."""
     best_steps: int | None = None

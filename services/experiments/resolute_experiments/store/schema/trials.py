@@ -59,6 +59,10 @@ trials = sa.Table(
     sa.Column("steps_due", sa.Boolean, nullable=False, server_default=sa.false()),
     # Up to here its guard has judged the reports of its run; NULL without a guard.
     sa.Column("guarded_steps", sa.BigInteger),
+    # What people write of it, and how often they changed it.
+    sa.Column("labels", sa.JSON, nullable=False, server_default="[]"),
+    sa.Column("notes", sa.Text, nullable=False, server_default=""),
+    sa.Column("edit_revision", sa.BigInteger, nullable=False, server_default="1"),
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_steps_due", trials.c.steps_due, trials.c.number)
@@ -114,6 +118,9 @@ class Trial:
     """Steps that its runs left to the next ones to repeat, as far as they are known."""
     guarded_steps: int | None = None
     """Up to here its guard has judged the reports of its run; None without a guard."""
+    labels: tuple[str, ...] = ()
+    notes: str = ""
+    edit_revision: int = 1
 
     @property
     def label(self) -> str:

@@ -31,6 +31,8 @@ const fromWire = ({ steps, values, times }: WirePoints): Points => ({ steps: ste
 
 export class LiveCurve {
   whole = $state.raw<Points>(NO_POINTS);
+  /** Whether the server has answered. */
+  isKnown = $state(false);
   #stretch = $state.raw<Stretch | undefined>();
   readonly name: SeriesName;
   readonly #maxPoints: number;
@@ -49,6 +51,7 @@ export class LiveCurve {
   follow(): () => void {
     return watch(
       seriesSubscription({ ...this.name, maxPoints: this.#maxPoints }, (news) => {
+        this.isKnown = true;
         this.whole = received(this.whole, { ...fromWire(news), reset: news.reset });
       }),
     );

@@ -14,6 +14,10 @@ const WORDS: readonly (readonly [word: string, states: readonly TrialState[]])[]
   ["failed", [TrialState.ERROR]],
 ];
 
+/** Whether trials of it have failed, so that their own reasons can be shown. */
+export const hasFailedTrials = ({ trialStateCounts }: Experiment): boolean =>
+  trialStateCounts.some(({ state, count }) => state === TrialState.ERROR && count > 0n);
+
 /** Such as "Search random, 3 trials: 1 running, 2 completed. Best loss 0.0123 by trial 2 at step 92." */
 export function summary(experiment: Experiment, best: Trial | undefined): string {
   const inStates = (states: readonly TrialState[]) =>

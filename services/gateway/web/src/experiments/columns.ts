@@ -22,6 +22,7 @@ export const COLUMNS: readonly Column[] = [
   { id: "state", label: "State", field: "state" },
   { id: "progress", label: "Progress", field: "progress" },
   { id: "left", label: "Left", isMinor: true },
+  { id: "rate", label: "Steps/s", isNumber: true, isMinor: true },
   { id: BEST, label: "Best", field: "best_validation", isNumber: true, isMinor: true },
   { id: "trials", label: "Trials", isNumber: true },
   { id: "searcher", label: "Searcher", isMinor: true },
@@ -33,7 +34,7 @@ export const COLUMNS: readonly Column[] = [
   { id: "duration", label: "Duration", isMinor: true },
 ];
 
-const HIDDEN_AT_FIRST = new Set(["workspace", "ended"]);
+const HIDDEN_AT_FIRST = new Set(["workspace", "project", "ended"]);
 const NONE = "none";
 
 export const USUAL = written(COLUMNS.filter(({ id }) => !HIDDEN_AT_FIRST.has(id)));

@@ -2,13 +2,13 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { ago, duration, shortNumber } from "$src/ui/format";
+import { ago, duration, shortNumber, stepsRate } from "$src/ui/format";
 
 /** The steps of its last report; before the first a dash. */
 export const reportedSteps = (trial: Trial): string => shortNumber(trial.reportedSteps === undefined ? undefined : Number(trial.reportedSteps));
 
 /** Such as "12.3 steps/s"; nothing before it is known. */
-export const rate = (trial: Trial): string => (trial.stepsPerSecond === undefined ? "" : `${shortNumber(trial.stepsPerSecond)} steps/s`);
+export const rate = (trial: Trial): string => stepsRate(trial.stepsPerSecond);
 
 /** What the steps of a trial mean, for titles. */
 export function aboutSteps(trial: Trial, now: number): string {

@@ -32,6 +32,9 @@ export const count = (number: number | bigint, noun: string): string => `${short
 /** How many steps the next run of a trial repeats. */
 export const stepsLost = (steps: bigint): string => `${count(steps, "step")} lost`;
 
+/** How many steps a second; nothing where that is not known. */
+export const stepsRate = (rate: number | undefined): string => (rate === undefined ? "" : `${shortNumber(rate)} steps/s`);
+
 /** A span with its two largest units. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

@@ -54,6 +54,7 @@ EXPERIMENTS = Scope(
         each for experiment in request.experiments for each in experiment_key(experiment.experiment)
     ],
 )
+TRIAL_BY_KEY = Scope("the trial's workspace", lambda request: trial_key(request.key))
 TRIAL = Scope("the trial's workspace", lambda request: trial_key(request.trial))
 TRIAL_ID = Scope(TRIAL.text, lambda request: named(Kind.TRIAL, [request.trial_id]))
 TRIALS = Scope(
