@@ -110,7 +110,7 @@ def test_what_people_write_is_updated_by_mask_and_etag(tmp_path: Path) -> None:
 def test_what_people_write_of_a_trial_is_updated_by_mask_and_etag(tmp_path: Path) -> None:
     async def body() -> None:
         async with all_services(tmp_path) as service:
-            await service.create()
+            await service.create(paused=True)
             async for experiment in service.watch(1):
                 if experiment.trial_count:
                     break

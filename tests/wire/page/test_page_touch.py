@@ -73,9 +73,6 @@ async def touch(visit: Visit) -> None:
         await page.get_by_text("epoch 2").wait_for()
         await drag(page, page.locator(".brush"), 0.1, 0.8)
         await page.wait_for_url("**from=**until=**")
-        await page.get_by_role("link", name="Queue and cluster").tap()
-        await page.get_by_role("tab", name="Workspaces").tap()
-        await page.get_by_role("cell", name="Uncategorized").first.wait_for()
     finally:
         await context.close()
     assert not problems, problems
@@ -93,9 +90,9 @@ async def sign_in(visit: Visit, page: Any) -> None:
 async def menus_and_dialogs(page: Any) -> None:
     """A menu opens by a tap and closes by one beside it; a dialog opens, and is left."""
     await page.get_by_text("Lines", exact=True).tap()
-    await page.get_by_label("Group by").wait_for()
+    await page.get_by_label("Baseline").wait_for()
     await page.get_by_role("heading", name="alive").tap()
-    await page.get_by_label("Group by").wait_for(state="detached")
+    await page.get_by_label("Baseline").wait_for(state="detached")
     await page.get_by_role("button", name="Edit").tap()
     await page.get_by_role("dialog").get_by_label("Name").wait_for()
     await page.get_by_role("button", name="Leave as it is").tap()
