@@ -15,7 +15,7 @@ from resolute.api.experiments.v1 import access_service_pb2
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [
     pytest.mark.timeout(360),
