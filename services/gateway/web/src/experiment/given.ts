@@ -2,8 +2,6 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "$gen/resolute/api/common/v1/value_pb.js";
-import { services, within } from "$src/api/services";
-import { yamlOf } from "$src/steer/yaml";
 import { valueText } from "$src/api/values";
 
 /** What every config says by itself. */
@@ -41,9 +39,7 @@ export function givenOf(config: Value, filled: Value): Value {
   return kept(config, (path, one) => (OWN.includes(path) ? valueText(one) !== "null" : differs(path, one)));
 }
 
-/** Asks what the cluster fills into a config that says as little as this one may, and returns the rest as YAML. */
-export async function readGiven(config: Value, signal: AbortSignal): Promise<string> {
-  const least = kept(config, (path, one) => LEAST.includes(path) && valueText(one) !== "null");
-  const { config: filled } = await services.experiments.validateConfig({ configYaml: yamlOf(least) }, within(signal));
-  return filled ? yamlOf(givenOf(config, filled)) : "";
+/** The same config with no more than it must say. */
+export function leastOf(config: Value): Value {
+  return kept(config, (path, one) => LEAST.includes(path) && valueText(one) !== "null");
 }

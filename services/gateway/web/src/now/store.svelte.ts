@@ -8,7 +8,7 @@ import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { queueSubscription } from "$src/live/subscription";
 import { Throttled } from "$src/ui/throttled.svelte";
-import { type Doing, readDoing } from "./running";
+import { type Doing, readDoing } from "./doing";
 
 const [MOST, MOST_DRAWN] = [50, 12];
 const EVERY_MS = 3000;
