@@ -38,5 +38,7 @@ async def in_time(work: Awaitable[T], seconds: float | None, call: str) -> T:
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            task.exception()  # which asyncio logs otherwise, where the caller was cancelled at that moment
         # Its error names this frame, and the frame would name the error: what the work held would stay.
         del task

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 
 import pytest
 
@@ -75,3 +77,29 @@ def test_its_work_has_ended_when_its_caller_was_cancelled() -> None:
         assert ended
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("turns", range(TURNS))
+def test_work_that_fails_as_its_caller_is_cancelled_is_not_logged(
+    turns: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def failing(begun: asyncio.Event) -> None:
+        await begun.wait()
+        raise ValueError("wrong")
+
+    async def scenario() -> None:
+        begun = asyncio.Event()
+        caller = asyncio.create_task(in_time(failing(begun), 60, "it"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        begun.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        caller.cancel()
+        await asyncio.gather(caller, return_exceptions=True)
+        del caller
+        gc.collect()
+
+    with caplog.at_level(logging.ERROR, logger="asyncio"):
+        asyncio.run(scenario())
+    assert not caplog.records
