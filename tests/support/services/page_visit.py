@@ -21,7 +21,7 @@ from support.services.logs import columns, line
 from support.services.metrics import block
 
 from resolute.api.checkpoints.v1 import storage_pb2
-from resolute.api.experiments.v1 import access_service_pb2, user_pb2
+from resolute.api.experiments.v1 import access_service_pb2, run_pb2, user_pb2
 from resolute.api.logs.v1 import line_pb2
 from resolute.contracts.values import to_value
 from resolute_embedded.blueprints import BLUEPRINTS
@@ -85,6 +85,24 @@ class Visit:
             if len(listed.trials) >= trials:
                 return list(listed.trials)
             await asyncio.sleep(0.05)
+
+    async def fail(self, name: str, failure: str) -> Any:
+        """Records an experiment whose one run failed, outside of the cluster: nothing is run here.
+
+        Args:
+            name: Its name.
+            failure: What the run says of it, such as a traceback.
+
+        Returns:
+            Its trial.
+        """
+        begun = await self.caller.call(
+            "BeginRun", token=self.caller.admin, external_run_id=str(uuid.uuid4()), name=name
+        )
+        run = {"trial_id": begun.trial.trial_id, "run": begun.run}
+        outcome = run_pb2.RUN_OUTCOME_FAILED
+        await self.caller.call("EndRun", token=begun.token, outcome=outcome, failure=failure, **run)
+        return begun.trial
 
     async def report(self, trial: Any) -> None:
         """Sends a curve with a gap, a validation, and lines of two levels, as the trial would."""

@@ -22,7 +22,10 @@ SEARCH = {
     "hyperparameters": {"rate": {"type": "double", "minval": 0.0, "maxval": 1.0}},
     "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 100}, "max_trials": 2},
 }
-FAILS = "python3 -c \"raise ValueError('no such shard')\""
+FAILURE = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    raise ValueError("no such shard")
+ValueError: no such shard"""
 _SECONDS = 500
 
 
@@ -183,7 +186,7 @@ def test_each_question_takes_the_clicks_that_the_documentation_says(tmp_path: Pa
             for trial in await visit.create(trials=2, name=name, **SEARCH):
                 await visit.report(trial)
                 await visit.save(trial, b"weights")
-        await visit.create(name="broken", entrypoint=FAILS, max_restarts=0)
+        await visit.fail("broken", FAILURE)
         await visit.sign_in()
         for question, answer in QUESTIONS.items():
             await visit.page.goto(visit.url)
