@@ -12,7 +12,6 @@ import click
 
 from resolute.cli.display.rendering import Renderings, use_renderings
 from resolute.cli.display.terminal import neutralised_output
-from resolute.cli.failures import usage_advice
 from resolute.cli.options.settings import Settings
 from resolute.cli.registry.commands import ROOT_COMMANDS, RootGroup
 from resolute.cli.registry.counterparts import COUNTERPARTS
@@ -111,8 +110,12 @@ def _run(arguments: list[str], program: str | None) -> int:
         return stop.exit_code
     except click.ClickException as error:
         error.show()
-        if isinstance(error, click.UsageError) and (advice := usage_advice(error, arguments)):
-            click.echo(advice, err=True)
+        if isinstance(error, click.UsageError):
+            # Loaded only now: it knows the client, which help and completion do without.
+            from resolute.cli.failures import usage_advice
+
+            if advice := usage_advice(error, arguments):
+                click.echo(advice, err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
