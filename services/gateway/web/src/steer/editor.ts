@@ -58,7 +58,7 @@ export function configEditor(parent: HTMLElement, { name, text }: { name: string
   const changes = EditorView.updateListener.of(({ docChanged, state }) => {
     if (docChanged) onchange(state.doc.toString());
   });
-  const label = EditorView.contentAttributes.of({ "aria-label": name, "aria-multiline": "true" });
+  const label = EditorView.contentAttributes.of({ tabindex: "0", "aria-label": name, "aria-multiline": "true" });
   const extensions: Extension = [
     [lineNumbers(), lintGutter(), history(), drawSelection(), highlightActiveLine(), EditorView.lineWrapping],
     [yaml(), syntaxHighlighting(COLORS), LOOK, label, changes, keymap.of([...defaultKeymap, ...historyKeymap])],
