@@ -11,6 +11,10 @@ import stat
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
 VARIABLE = "RESOLUTE_OUTPUT_PIPES"
 """Names the two pipes, by device and inode, whose readers take what is there at once."""
 _MOST_SECONDS, _SHARE = 1.0, 0.05
@@ -59,6 +63,13 @@ class WaitBudget:
             return True
 
 
+def _flush(stream: "TextIO") -> None:
+    try:  # noqa: SIM105 - contextlib would be loaded for it in every process
+        stream.flush()
+    except (OSError, ValueError):
+        pass  # the script has closed it, or what it led to
+
+
 def install() -> None:
     """Orders the streams of this process from now on, if they are those of its run."""
     try:
@@ -102,6 +113,11 @@ def install() -> None:
         )
         return raw
 
+    import atexit
+
+    # The interpreter flushes what the names lead to at the end; a script may have put other streams there.
+    for stream in (sys.stdout, sys.stderr):
+        atexit.register(_flush, stream)
     stdout, stderr = replaced(sys.stdout), replaced(sys.stderr)
     stdout.other, stderr.other = stderr, stdout
     stdout.take_turns()

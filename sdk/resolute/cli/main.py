@@ -79,9 +79,13 @@ def main(arguments: Sequence[str] | None = None, *, program: str | None = None) 
     """
     # The core's own messages on stderr would stand beside ours, which say what to do.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    code: int | str | None
     with neutralised_output():
         try:
             code = run(list(sys.argv[1:] if arguments is None else arguments), program=program)
+        except SystemExit as stop:
+            # Of a command, or of click where the reader of our output has gone; the rest is flushed below.
+            code = stop.code
         except Exception:  # noqa: BLE001 - a defect of this program; its traceback can quote what others wrote
             traceback.print_exc()
             code = 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from support.backends import missing
 
 from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
@@ -88,6 +89,8 @@ def test_home_that_was_never_used_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_engine_that_does_not_answer_is_a_fault_with_its_own_words(state: StateDirectory) -> None:
+    if shutil.which("ssh") is None:
+        missing("there is no ssh: tools/install_engines.sh installs it")
     (state.home.path / "resource-pools.yaml").write_text(
         "resource_pools: [{pool_name: gpu, engine: hpc}]\n"
         "engines: {hpc: {type: slurm, directory: /none, login: nobody@login.invalid}}\n"

@@ -145,7 +145,11 @@ print("third")
 sys.stdout = open(1, "w", closefd=False)
 print("fourth", flush=True)
 """
-    assert lines_of(script, tmp_path, environment()) == ["first", "second", "third", "fourth"]
+    lines = ["first", "second", "third", "fourth"]
+    assert lines_of(script, tmp_path, environment(PYTHONUNBUFFERED="1")) == lines
+    (tmp_path / "buffered").mkdir()
+    # Without it what was put aside is written at the end, as Python does it.
+    assert sorted(lines_of(script, tmp_path / "buffered", environment(PYTHONUNBUFFERED=""))) == sorted(lines)
 
 
 SHOWS = """
