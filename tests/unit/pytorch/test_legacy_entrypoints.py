@@ -56,5 +56,7 @@ def test_more_than_a_test_is_refused_with_what_to_do(experimental: Any, options:
 
 @pytest.mark.parametrize(("name", "instead"), [("keras", "DeterminedCallback"), ("estimator", "Core API")])
 def test_modules_of_the_first_releases_say_what_to_use(experimental: Any, name: str, instead: str) -> None:
-    with pytest.raises(ImportError, match=instead):
+    with pytest.raises(AttributeError, match=instead):
         getattr(experimental, name)
+    with pytest.raises(ImportError, match=instead):
+        importlib.import_module(f"determined.experimental.{name}")
