@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -22,10 +23,15 @@ WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
 
 
 def gone(pid: int) -> bool:
+    """Whether a process ends: one that was killed lives on for a moment on a busy machine."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
         return True
+    try:
+        return bool(select.select([process], [], [], 30)[0])
+    finally:
+        os.close(process)
 
 
 def wrapped(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
