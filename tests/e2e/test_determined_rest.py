@@ -33,6 +33,9 @@ def with_http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedClus
     (folder / "code").mkdir()
     with embedded(folder / "h", slots=2, RESOLUTE_NO_HTTP="") as cluster:
         cluster.det("e", "create", "c.yaml", "code", cwd=folder)
+        # Trial 1 is to be that of experiment 1: on a busy machine another's may come first.
+        with cluster.client() as client:
+            client.get_experiment(1).await_first_trial()
         for _ in range(2):
             cluster.det("e", "create", "c.yaml", "code", "--paused", cwd=folder)
         yield cluster
