@@ -20,7 +20,7 @@ from support.waiting import wait_until, wait_until_async
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_experiments.alerts.alert import Alert
-from resolute_experiments.alerts.delivery import AlertDelivery, Endpoints
+from resolute_experiments.alerts.delivery import MOST_OF_ENDPOINT, AlertDelivery, Endpoints
 from resolute_experiments.alerts.document import AlertsDocument, read_alerts
 from resolute_experiments.alerts.settings import AlertSettings
 from resolute_experiments.store import alerts
@@ -124,7 +124,7 @@ def test_each_endpoint_that_answers_is_told_of_each_alert_although_the_service_i
     # Again only what was under way when the service was killed, under the same key.
     for name in GOOD:
         again = sum(len(times) - 1 for times in received.times[name].values())
-        assert again <= 4 * kills, name
+        assert again <= MOST_OF_ENDPOINT * kills, name
     assert len(scene.latest()) == len(keys) * len(GOOD)
     assert "&lt;Alert&gt; &amp;" in received.bodies["slack"]["event-0"]["text"]
 

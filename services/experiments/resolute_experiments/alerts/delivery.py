@@ -29,7 +29,7 @@ _LOOK_SECONDS = 0.5
 _QUIET_SECONDS = 5.0
 """Between two looks while no alerts are set; another replica may set some."""
 _THREADS = 64
-_OF_ENDPOINT = 8
+MOST_OF_ENDPOINT = 8
 """Most deliveries to one endpoint at a time: one that does not answer holds no more threads than these."""
 _CLAIM_SECONDS = 30.0
 """After which a delivery that is under way is taken for lost with its process; longer than one may take."""
@@ -148,7 +148,12 @@ class AlertDelivery:
         busy = Counter(self._sending.values())
         room = _THREADS - len(self._sending)
         claim = partial(
-            alerts.due, now=now, until=now + _CLAIM_SECONDS, limit=room, busy=busy, of_endpoint=_OF_ENDPOINT
+            alerts.due,
+            now=now,
+            until=now + _CLAIM_SECONDS,
+            limit=room,
+            busy=busy,
+            of_endpoint=MOST_OF_ENDPOINT,
         )
         first = await self._first_due.get() if room > 0 else None
         if first is not None and first <= now:
