@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -21,6 +21,8 @@ _LISTS = {
     "user": "`resolute user list` lists all users",
 }
 """What lists objects of a kind, by the first word of their ``resource``."""
+_MOST_WORDS = 32
+"""Of a command line in which a path with spaces is looked for."""
 
 
 class Failure(click.ClickException):
@@ -60,9 +62,10 @@ def usage_advice(error: click.UsageError, arguments: Sequence[str]) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.ctx.parent is None:
         return "  the options of a command come after it"
     if "unexpected extra argument" in error.message:
-        for first, last in combinations(range(len(arguments) + 1), 2):
+        # Each pair is looked up: of a long line, such as one with a pattern of the shell, only the beginning.
+        for first, last in combinations(range(min(len(arguments), _MOST_WORDS) + 1), 2):
             path = " ".join(arguments[first:last])
-            if last - first > 1 and Path(path).exists():
+            if last - first > 1 and os.path.exists(path):  # noqa: PTH110 - that of Path raises for a long name
                 return f"  a path with spaces is written in quotes: {shlex.quote(path)}"
     return ""
 

@@ -57,6 +57,7 @@ COMMAND_LINES = {
     "e create latin.yaml .": "is not text in UTF-8: invalid start byte at byte 8; save it as UTF-8",
     "-f e create config.yaml .": "No such option '-f'. the options of a command come after it",
     "e create config.yaml my code": "a path with spaces is written in quotes: 'my code'",
+    f"e create config.yaml code {'x' * 300}": "unexpected extra argument",
     "login --sso --password-stdin": "--sso takes no NAME and no password: the provider knows both",
 }
 CONFIG = """
