@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.contracts.clock import Clock
 from resolute_experiments.clients import Clients
-from resolute_experiments.specs.trial_length import estimated_end, trains
+from resolute_experiments.specs.trial_length import estimated_end
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
@@ -85,9 +86,10 @@ class Progress:
         if search.state != search_pb2.SEARCH_STATE_ACTIVE:
             return
         self._pace.look(search.progress, now=now, running=running)
-        live = await self._database.read(lambda c: trials.unfinished(c, experiment.id)) if running else []
-        rate = sum(trial.steps_per_second or 0.0 for trial in live if trains(trial)) or None
-        end = self._end(experiment, live) if running else None
+        rate = end = None
+        if running:
+            rate, only = await self._database.read(lambda c: _read_running(c, experiment))
+            end = self._end(experiment, only)
         moved = abs(search.progress - experiment.progress) >= _LEAST_PROGRESS
         if (
             moved
@@ -98,12 +100,10 @@ class Progress:
             await self._database.write(lambda c: experiments.update(c, experiment.id, **values))
             self._notifier.notify(watched(experiment.id))
 
-    def _end(self, experiment: Experiment, live: Sequence[Trial]) -> float | None:
+    def _end(self, experiment: Experiment, only: Trial | None) -> float | None:
         """Estimates when it will be done: by the steps of its only trial, else by its progress."""
-        if experiment.config["searcher"]["name"] == "single":
-            end = next((estimated_end(trial, experiment.config) for trial in live), None)
-            if end is not None:
-                return end
+        if only is not None and (end := estimated_end(only, experiment.config)) is not None:
+            return end
         left = self._pace.seconds_left()
         return None if left is None else self._clock.time() + left
 
@@ -111,6 +111,13 @@ class Progress:
         if known is None or end is None:
             return known is not end
         return abs(end - known) > max(1.0, _LEAST_CHANGE * (end - self._clock.time()))
+
+
+def _read_running(connection: Connection, experiment: Experiment) -> tuple[float | None, Trial | None]:
+    """The rate of the trials that train, and the trial of an experiment that has only one."""
+    single = experiment.config["searcher"]["name"] == "single"
+    only = next(iter(trials.unfinished(connection, experiment.id)), None) if single else None
+    return trials.training_rate(connection, experiment.id), only
 
 
 def _moved(known: float | None, rate: float | None) -> bool:

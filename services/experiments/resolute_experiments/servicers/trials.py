@@ -92,7 +92,9 @@ class TrialHandlers:
 
     async def GetTrial(self, request: pb2.GetTrialRequest, context: Any) -> pb2.GetTrialResponse:
         """Returns a trial with its runs."""
-        message = await self._core.database.read(lambda c: self._whole(c, self._core.trial(c, request.trial)))
+        message = await self._core.database.read(
+            lambda c: self._with_notes(c, self._core.trial(c, request.trial))
+        )
         return pb2.GetTrialResponse(trial=message)
 
     async def ListTrials(self, request: pb2.ListTrialsRequest, context: Any) -> pb2.ListTrialsResponse:
@@ -211,7 +213,7 @@ class TrialHandlers:
             trial = self._core.trial(connection, request.key)
             check_etag(request.etag, revision=trial.edit_revision, resource=trial.label)
             edits.apply_to_trial(connection, trial, changes, now=now)
-            return self._whole(connection, trials.get(connection, trial_id=trial.id))
+            return self._with_notes(connection, trials.get(connection, trial_id=trial.id))
 
         message = await self._core.database.write(work)
         self._core.notifier.notify(watched(message.experiment_id))
@@ -373,8 +375,12 @@ class TrialHandlers:
             times=runs.times_of(connection, [trial.id]).get(trial.id),
             runs=history,
             containers=containers,
-            whole=True,
         )
+
+    def _with_notes(self, connection: Connection, trial: trials.Trial) -> trial_pb2.Trial:
+        message = self._whole(connection, trial)
+        message.notes = trials.notes(connection, trial.id)
+        return message
 
 
 def _usage(content: bytes, *, newest: bool) -> MachineUsage:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolute_experiments.specs.search import length_of
-from resolute_experiments.states import TrialState
+from resolute_experiments.states import TRAINING_TRIALS
 from resolute_experiments.store.trials import Trial
-
-_TRAINS = frozenset({TrialState.RUNNING, TrialState.STOPPING})
 
 
 def longest_steps(config: Mapping[str, Any], hparams: Mapping[str, Any]) -> float | None:
@@ -38,7 +36,7 @@ def longest_steps(config: Mapping[str, Any], hparams: Mapping[str, Any]) -> floa
 
 def trains(trial: Trial) -> bool:
     """Whether a trial holds slots and what it reported last is of its present run."""
-    return trial.state in _TRAINS and trial.reported_run == trial.run
+    return trial.state in TRAINING_TRIALS and trial.reported_run == trial.run
 
 
 def estimated_end(trial: Trial, config: Mapping[str, Any]) -> float | None:

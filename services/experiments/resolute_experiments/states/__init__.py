@@ -24,6 +24,7 @@ from resolute_experiments.states.table import Row, Step, Table
 from resolute_experiments.states.trial import (
     ALLOCATED_TRIALS,
     ENDED_TRIALS,
+    TRAINING_TRIALS,
     TRIALS,
     TrialEffect,
     TrialEvent,
@@ -40,6 +41,7 @@ __all__ = [
     "LIVE_EXPERIMENTS",
     "RUNS",
     "STOPPING_EXPERIMENTS",
+    "TRAINING_TRIALS",
     "TRIALS",
     "AllocationEffect",
     "AllocationEvent",

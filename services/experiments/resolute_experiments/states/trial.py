@@ -178,4 +178,5 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
 ENDED_TRIALS = frozenset(_ENDED)
 """States that a trial never leaves by itself."""
 ALLOCATED_TRIALS = frozenset(_ALLOCATED)
+TRAINING_TRIALS = frozenset({TrialState.RUNNING, TrialState.STOPPING})
 """States in which a trial has slots and processes."""

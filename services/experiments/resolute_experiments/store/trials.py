@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.states import ENDED_TRIALS, TrialState
+from resolute_experiments.states import ENDED_TRIALS, TRAINING_TRIALS, TrialState
 from resolute_experiments.store import experiments as experiment_store
 from resolute_experiments.store import trial_transitions
 from resolute_experiments.store.schema.trials import Trial as Trial  # noqa: PLC0414 - also for callers
@@ -40,16 +40,20 @@ _ORDERING = Ordering(
 )
 
 
-_BY_ID = sa.select(trials).where(trials.c.id == sa.bindparam("trial_id"))
-_BY_NUMBER = sa.select(trials).where(trials.c.number == sa.bindparam("number"))
+_READ = sa.select(*(column for column in trials.c if column.name != "notes"))
+"""Trials without their notes, which may be long and are read for one trial alone."""
+_NOTES = sa.select(trials.c.notes).where(trials.c.id == sa.bindparam("trial_id"))
+_BY_ID = _READ.where(trials.c.id == sa.bindparam("trial_id"))
+_BY_NUMBER = _READ.where(trials.c.number == sa.bindparam("number"))
 _OF_EXPERIMENT = trials.c.experiment_id == sa.bindparam("experiment_id")
-_CHANGED = (
-    sa.select(trials)
-    .where(_OF_EXPERIMENT, trials.c.revision > sa.bindparam("revision"))
-    .order_by(trials.c.number)
-)
+_CHANGED = _READ.where(_OF_EXPERIMENT, trials.c.revision > sa.bindparam("revision")).order_by(trials.c.number)
 _NOT_ENDED = trials.c.state.not_in([state.value for state in ENDED_TRIALS])
-_UNFINISHED = sa.select(trials).where(_OF_EXPERIMENT, _NOT_ENDED).order_by(trials.c.number)
+_UNFINISHED = _READ.where(_OF_EXPERIMENT, _NOT_ENDED).order_by(trials.c.number)
+_RATE = sa.select(sa.func.sum(trials.c.steps_per_second)).where(
+    _OF_EXPERIMENT,
+    trials.c.state.in_([state.value for state in TRAINING_TRIALS]),
+    trials.c.reported_run == trials.c.run,
+)
 _ANY_UNFINISHED = sa.select(trials.c.id).where(_OF_EXPERIMENT, _NOT_ENDED).limit(1)
 _IS_QUEUED = trials.c.state == TrialState.QUEUED.value
 _ANY_QUEUED = sa.select(trials.c.id).where(_IS_QUEUED).limit(1)
@@ -99,17 +103,20 @@ def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial
     return _from_row(row)
 
 
+def notes(connection: Connection, trial_id: str) -> str:
+    """Reads what people wrote of a trial that exists."""
+    return str(connection.execute(_NOTES, {"trial_id": trial_id}).scalar_one())
+
+
 def known(connection: Connection, ids: Collection[str]) -> dict[str, Trial]:
     """Reads those of some trials that exist, by UUID."""
-    rows = connection.execute(sa.select(trials).where(trials.c.id.in_(ids)))
+    rows = connection.execute(_READ.where(trials.c.id.in_(ids)))
     return {row.id: _from_row(row) for row in rows}
 
 
 def by_external_id(connection: Connection, experiment_id: str, external_id: str) -> Trial | None:
     """Reads the trial that is known by a name outside of the cluster, if there is one."""
-    query = sa.select(trials).where(
-        trials.c.experiment_id == experiment_id, trials.c.external_id == external_id
-    )
+    query = _READ.where(trials.c.experiment_id == experiment_id, trials.c.external_id == external_id)
     row = connection.execute(query).one_or_none()
     return None if row is None else _from_row(row)
 
@@ -177,7 +184,7 @@ def page(
     Returns:
         The trials, and the token of the next page.
     """
-    query = sa.select(trials).where(trials.c.experiment_id == experiment_id)
+    query = _READ.where(trials.c.experiment_id == experiment_id)
     if states:
         query = query.where(trials.c.state.in_([state.value for state in states]))
     if request.trial_ids:
@@ -193,6 +200,12 @@ def page(
 def unfinished(connection: Connection, experiment_id: str) -> list[Trial]:
     """Reads an experiment's trials that have not ended, by number."""
     return [_from_row(row) for row in connection.execute(_UNFINISHED, {"experiment_id": experiment_id})]
+
+
+def training_rate(connection: Connection, experiment_id: str) -> float | None:
+    """Adds up the steps per second of the trials that train; None where none has reported twice."""
+    rate: float | None = connection.execute(_RATE, {"experiment_id": experiment_id}).scalar_one()
+    return rate or None
 
 
 def any_unfinished(connection: Connection, experiment_id: str) -> bool:

@@ -155,7 +155,7 @@ def trial_message(
     runs: list[Run] | None = None,
     containers: list[Container] | None = None,
     max_hparams: int | None = None,
-    whole: bool = False,
+    notes: str = "",
 ) -> trial_pb2.Trial:
     """Builds a trial's message; with its runs and processes if they are given.
 
@@ -167,7 +167,7 @@ def trial_message(
         runs: Its runs.
         containers: The containers of the last one.
         max_hparams: Most hyperparameters that it has, the first by name; None for all.
-        whole: Whether its notes are included.
+        notes: What people wrote of it, where one trial is asked for.
     """
     hparams, omitted = (
         (trial.hparams, 0) if max_hparams is None else first_leaves(trial.hparams, most=max_hparams)
@@ -197,7 +197,7 @@ def trial_message(
         last_validation=_validation(trial.last_value, trial.last_steps),
         report_time=timestamp(trial.reported_at),
         estimated_end_time=timestamp(_trial_end(trial, experiment)),
-        notes=trial.notes if whole else "",
+        notes=notes,
         etag=etag_of(trial.edit_revision),
         run_seconds=times.ended_seconds,
         run_start_time=timestamp(times.started_at),

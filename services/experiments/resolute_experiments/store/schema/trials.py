@@ -119,7 +119,6 @@ class Trial:
     guarded_steps: int | None = None
     """Up to here its guard has judged the reports of its run; None without a guard."""
     labels: tuple[str, ...] = ()
-    notes: str = ""
     edit_revision: int = 1
 
     @property
