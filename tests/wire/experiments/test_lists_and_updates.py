@@ -143,6 +143,10 @@ def test_what_people_write_of_a_trial_is_updated_by_mask_and_etag(tmp_path: Path
             await update(["notes"], notes="kept")
             listed = (await service.trials_of(1))[0]
             assert (list(listed.labels), listed.notes) == (["a", "b"], ""), "lists have no notes"
+            key = trial_pb2.TrialKey(number=trial.number)
+            got = await service.trials.GetTrial(trials_service_pb2.GetTrialRequest(trial=key))
+            killed = await service.trials.KillTrial(trials_service_pb2.KillTrialRequest(trial=key))
+            assert (got.trial.notes, killed.trial.notes) == ("kept", ""), "only where one is asked for"
 
     asyncio.run(body())
 
