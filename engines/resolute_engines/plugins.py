@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
 from resolute.contracts.distribution import install_command
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, ResoluteError
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.protocol import Engine
 from resolute_engines.settings import EngineSettings
@@ -50,22 +50,39 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> E
 
     Raises:
         InvalidArgumentError: There is no such type, there are two, its factory or a library of it is missing,
-            or its settings are wrong.
+            its settings are wrong, or the factory of another distribution failed.
     """
     registered = (*_OURS, *entry_points(group=GROUP))
     types = [entry for entry in registered if entry.name == settings.type]
     if len(types) != 1:
         raise InvalidArgumentError(f"{settings.where}.type: {_fault(settings.type, registered)}")
+    (entry,) = types
     try:
-        factory: EngineFactory = types[0].load()
+        return _made(entry, settings, environment)
+    except ResoluteError:
+        raise
+    except Exception as error:
+        if entry in _OURS:
+            raise
+        # Code of others: who starts a cluster is not who can read its traceback.
+        raise InvalidArgumentError(
+            f"{settings.where}.type: {settings.type!r} is registered as {entry.value}, which failed: "
+            f"{type(error).__name__}: {error}; report it to its authors, or remove this engine from the "
+            "settings"
+        ) from error
+
+
+def _made(entry: EntryPoint, settings: EngineSettings, environment: EngineEnvironment) -> Engine:
+    try:
+        factory: EngineFactory = entry.load()
     except ModuleNotFoundError as missing:
-        remedy = install_command(settings.type) if types[0] in _OURS else "install it"
+        remedy = install_command(settings.type) if entry in _OURS else "install it"
         raise InvalidArgumentError(
             f"{settings.where}: the library {missing.name} is not here: {remedy}"
         ) from missing
     except AttributeError as missing:
         raise InvalidArgumentError(
-            f"{settings.where}.type: {settings.type!r} is registered as {types[0].value}, "
+            f"{settings.where}.type: {settings.type!r} is registered as {entry.value}, "
             f"which is not there: {missing}"
         ) from missing
     return factory(settings, environment)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -21,6 +24,9 @@ _LISTS = {
     "user": "`resolute user list` lists all users",
 }
 """What lists objects of a kind, by the first word of their ``resource``."""
+_LITTLE = 64 * 1024
+"""Bytes; a disk with less room is full."""
+_ROOM = "free some space there, then repeat the command"
 _MOST_WORDS = 32
 """Of a command line in which a path with spaces is looked for."""
 
@@ -47,9 +53,32 @@ def explain(error: BaseException, settings: Settings | None) -> str | None:
             [f"error: {_text(error)}", *_commands(error), *_hints(error, settings), *_reason(error)]
         )
     if isinstance(error, OSError):
+        # Loaded only now: it loads what few commands want.
+        from resolute.transfer.disk import is_full_disk
+
+        if is_full_disk(error):
+            return f"error: {full_disk_text(error)}"
         subject = f"{error.filename}: " if error.filename else ""
         return f"error: {subject}{error.strerror or error}"
     return None
+
+
+def full_disk_text(error: OSError) -> str:
+    """Writes which disk is full and what to do. The failure of a write, unlike one to open, names no file."""
+    from resolute.client.connection.home import Home
+    from resolute.transfer.disk import require_room
+
+    if error.filename:
+        return f"cannot write {error.filename}: {error.strerror}; {_ROOM}"
+    home = Home.from_environment(os.environ).path
+    for place in (Path(), home, Path(tempfile.gettempdir())):
+        # A directory may be gone meanwhile.
+        with suppress(FileNotFoundError):
+            try:
+                require_room(place.absolute(), _LITTLE, remedy=_ROOM)
+            except errors.QuotaError as full:
+                return str(full)
+    return f"cannot write where the output goes: {error.strerror}; {_ROOM}"
 
 
 def usage_advice(error: click.UsageError, arguments: Sequence[str]) -> str:

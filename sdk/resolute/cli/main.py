@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -19,6 +20,7 @@ from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 
 _DETERMINED = "det"
 """The name under which commands print as those of Determined do."""
+_UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
@@ -91,8 +93,9 @@ def main(arguments: Sequence[str] | None = None, *, program: str | None = None) 
             code = 1
         try:
             sys.stdout.flush()
-        except BrokenPipeError:
-            code = _stop_writing()
+        except OSError as failure:
+            # What was not written is still there, and fails again: an error that was shown is not repeated.
+            code = _stop_writing(failure, silent=code != 0)
     sys.exit(code)
 
 
@@ -124,12 +127,20 @@ def _run(arguments: list[str], program: str | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        return _stop_writing()
+    except OSError as failure:
+        # Commands explain theirs: this is one of help or of the version.
+        return _stop_writing(failure)
     return result if isinstance(result, int) else 0
 
 
-def _stop_writing() -> int:
-    """The reader of our output has gone, as `head` does; Python must not complain while it closes stdout."""
+def _stop_writing(failure: OSError, *, silent: bool = False) -> int:
+    """Nothing more can be written to stdout; Python must not complain while it closes it."""
+    if failure.errno not in _UNWRITABLE:
+        raise failure
+    # A reader that has gone, as `head` does, is no failure to speak of.
+    if not silent and not isinstance(failure, BrokenPipeError):
+        from resolute.cli.failures import full_disk_text
+
+        click.echo(f"error: {full_disk_text(failure)}", err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import copy
+import errno
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from resolute.cli.failures import explain
 from resolute.cli.main import run
 from resolute.contracts.documents.faults import ConfigError
 from resolute_config.layer import Layer
@@ -155,3 +161,37 @@ def test_a_home_that_cannot_be_written_names_what_to_do(
     monkeypatch.setenv("RESOLUTE_HOME", __file__)
     assert run(["config", "list"], program="resolute") == 1
     assert "is no directory; let RESOLUTE_HOME name one" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "line", ["--version", "--help", "help errors", "config list", "search simulate config.yaml"]
+)
+def test_output_that_finds_no_room_is_one_sentence(line: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from resolute.cli.main import main; main()", *line.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    said = "error: cannot write where the output goes: No space left on device; "
+    assert done.stderr == f"{said}free some space there, then repeat the command\n"
+
+
+def test_a_full_disk_is_named_though_the_failure_of_a_write_names_no_file(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    remedy = "free some space there, then repeat the command"
+    assert (
+        explain(failure, None) == f"error: cannot write where the output goes: {failure.strerror}; {remedy}"
+    )
+    usage = shutil.disk_usage(here)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=512))
+    said = f"error: the disk that holds {here} is full: 512 bytes are free and 65536 needed; {remedy}"
+    assert explain(failure, None) == said
+    failure.filename = "/data/reports.csv"
+    assert explain(failure, None) == f"error: cannot write /data/reports.csv: {failure.strerror}; {remedy}"

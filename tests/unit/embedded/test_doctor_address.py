@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Status
+from resolute_embedded.doctor.engines import contact
 from resolute_embedded.doctor.engines.address import check_address
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings
@@ -64,3 +66,20 @@ def test_an_address_is_connected_to_while_the_cluster_serves(serving: StateDirec
 
 def test_of_an_engine_of_others_no_address_is_looked_at(tmp_path: Path) -> None:
     assert findings(StateDirectory(Home(tmp_path)), "theirs") == []
+
+
+def test_an_engine_of_others_that_fails_is_a_fault_of_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        async def leftovers(self) -> NoReturn:
+            raise KeyError("token")
+
+        async def close(self) -> None:
+            return None
+
+    monkeypatch.setattr(contact, "create_engine", lambda *_: Broken())
+    engine = EngineSettings(name="e", type="elsewhere", options={}, pools=())
+    finding = contact.check_contact(engine, StateDirectory(Home(tmp_path)))
+    assert finding.status is Status.FAULT
+    assert finding.detail == "type 'elsewhere' failed: KeyError: 'token'"

@@ -85,6 +85,26 @@ def test_a_library_that_is_missing_is_named(packages: Path) -> None:
         create_engine(of_type("elsewhere"), ENVIRONMENT)
 
 
+@pytest.mark.parametrize(
+    ("code", "failure"),
+    [
+        (
+            "def create_engine(settings, environment):\n    raise OSError('no licence')\n",
+            "OSError: no licence",
+        ),
+        ("def create_engine(settings): ...\n", "TypeError: create_engine.. takes 1 positional argument"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_an_engine_of_others_that_cannot_be_made_is_one_sentence(
+    packages: Path, monkeypatch: pytest.MonkeyPatch, code: str, failure: str
+) -> None:
+    monkeypatch.delitem(sys.modules, "failing_engine", raising=False)
+    install(packages, engine="elsewhere", module="failing_engine", code=code)
+    with pytest.raises(InvalidArgumentError, match=f"failing_engine:create_engine, which failed: {failure}"):
+        create_engine(of_type("elsewhere"), ENVIRONMENT)
+
+
 def test_an_entry_point_that_leads_nowhere_is_named(packages: Path) -> None:
     install(packages, engine="elsewhere", module="renamed_engine", code="def make_engine(): ...\n")
     expected = "'elsewhere' is registered as renamed_engine:create_engine, which is not there: .*no attribute"

@@ -26,7 +26,6 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import UnavailableError
 
 _POLL_SECONDS = 0.25
-_BEST_SECONDS = 3.0
 _PLAIN_SECONDS = 5.0
 _LAST_LINES_SECONDS = 15.0
 _SPINNER_CELLS = 2
@@ -103,7 +102,6 @@ class _Follower:
         self._log: CancellableStream | None = None
         self._watch_ended_at: float | None = None
         self._log_ended = False
-        self._best_at = float("-inf")
         self._problems = ProblemWatch(
             services, show=lambda text: display.line(neutralised(text)), clock=clock
         )
@@ -123,11 +121,9 @@ class _Follower:
                 self._apply(item)
             elif isinstance(item, StreamEnded):
                 self._end(item)
-            self._refresh_best()
             self._problems.look()
             self._display.progress(self.state.line())
         self._show(self._folded.end())
-        self._refresh_best(final=True)
 
     def _show(self, lines: Iterable[LineRecord]) -> None:
         for line in lines:
@@ -199,15 +195,6 @@ class _Follower:
             self._log_ended = True
             if ended.error is not None:
                 click.echo(neutralised(f"warning: the log cannot be followed: {ended.error}"), err=True)
-
-    def _refresh_best(self, *, final: bool = False) -> None:
-        now = self._clock.monotonic()
-        if not final and (not self.state.trials or now - self._best_at < _BEST_SECONDS):
-            return
-        self._best_at = now
-        # What the metrics service cannot tell now, it can tell the next time.
-        with suppress(UnavailableError):
-            self.state.best = self._services.metrics.best(self.state.experiment.uuid).experiment
 
 
 def _ended_line(trial: TrialRecord, best: BestRecord | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from resolute.cli.display.trial_table import best_of, best_steps, best_value
 from resolute.client.remote.experiments import Change
-from resolute.client.schema.records import BestRecord, ExperimentRecord, TrialRecord
+from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import TrialState
 
 _WAITING = frozenset({TrialState.QUEUED, TrialState.PAUSED, TrialState.WAITING})
@@ -21,7 +22,6 @@ class Progress:
     def __init__(self, experiment: ExperimentRecord) -> None:
         self.experiment = experiment
         self.trials: dict[str, TrialRecord] = {}
-        self.best: BestRecord | None = None
 
     def apply(self, change: Change) -> None:
         """Takes a change."""
@@ -47,19 +47,16 @@ class Progress:
             parts.append(f"{self.experiment.progress:.0%}")
         if self.trials:
             parts.append(self._trials_text())
-        if self.best is not None:
-            parts.append(self._best_text(self.best))
+        best = best_of(self.trials.values(), smaller_is_better=self.experiment.smaller_is_better)
+        if best is not None:
+            value = f"{self.experiment.searcher_metric} {best_value(best):.6g}"
+            parts.append(f"best {value} (trial {best.id}, step {best_steps(best)})")
         return " · ".join(parts)
 
     def _trials_text(self) -> str:
         kinds = Counter(_kind(trial.state) for trial in self.trials.values())
         counts = [f"{kinds[kind]} {kind}" for kind in ("running", "waiting", "done", "failed") if kinds[kind]]
         return f"trials: {', '.join(counts)}"
-
-    def _best_text(self, best: BestRecord) -> str:
-        trial = self.trials.get(best.trial_uuid)
-        where = f" (trial {trial.id}, step {best.steps})" if trial is not None else ""
-        return f"best {best.metric} {best.value:.6g}{where}"
 
 
 def _kind(state: TrialState) -> str:

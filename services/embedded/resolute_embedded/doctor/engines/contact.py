@@ -54,6 +54,11 @@ def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
         return fault(subject, f"it did not answer in {_DEADLINE_SECONDS:g} s", remedy=page_of(engine))
     except ResoluteError as error:
         return fault(subject, str(error), remedy=page_of(engine))
+    except Exception as error:  # noqa: BLE001 - an engine of others; one of ours is looked at by tests
+        failed = f"type {engine.type!r} failed: {type(error).__name__}: {error}"
+        return fault(
+            subject, failed, remedy="report it to its authors, or remove this engine from the settings"
+        )
     return good(subject, f"it answers, and has {runs} runs of this cluster")
 
 
