@@ -164,9 +164,7 @@ def test_a_home_that_cannot_be_written_names_what_to_do(
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(
-    "line", ["--version", "--help", "help errors", "config list", "search simulate config.yaml"]
-)
+@pytest.mark.parametrize("line", ["--version", "--help", "help errors", "config list", "completion bash"])
 def test_output_that_finds_no_room_is_one_sentence(line: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
