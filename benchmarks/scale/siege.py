@@ -43,6 +43,7 @@ import psutil
 from deployment.test_services_apart import deployed, start
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.service_queries import channel_to
+from support.clean_ending import end_cleanly
 from support.postgres import crashable_postgres, new_postgres
 from support.services.logs import columns, line
 
@@ -179,15 +180,15 @@ def embedded(folder: Path, *, postgresql: bool) -> Iterator[Besieged]:
         if postgresql:
             cluster.postgres = stack.enter_context(crashable_postgres())
             cluster.database_url = cluster.postgres.new_database()
-        cluster.up()
-        stopped: list[bool] = []
+        running = [cluster]
 
         def stop() -> None:
-            if not stopped:
-                stopped.append(True)
+            if running:
                 cluster.down()
+                running.clear()
 
         stack.callback(stop)
+        cluster.up()
         endpoint = json.loads((cluster.home / "endpoint.json").read_text())
         yield Besieged(
             address=endpoint["address"],
@@ -320,6 +321,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--on", choices=("embedded", "embedded-postgresql", "apart"), default="embedded")
     options = parser.parse_args()
+    end_cleanly()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="resolute-siege-")))
         besieged = stack.enter_context(

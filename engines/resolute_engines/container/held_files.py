@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import tarfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,13 @@ from resolute_engines.container.files import RUN, json_file
 from resolute_engines.kit.run_directories.held_files import missing, rank_and_parts
 from resolute_engines.protocol import RunFile
 
-_MOST_OPEN = 4
+_MOST_OPEN = 16
 _END_SECONDS = 30.0
 """How long a container may take to end whose supervisor has reported an end."""
 _SKIPPED_BYTES = 1 << 20
 """How much is read at once of what comes before the part that is wanted."""
+_FURTHEST = 256 << 20
+"""Most bytes that may come before it, where they were not read just before: the engine sends them all."""
 _HEADERS = frozenset({tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK})
 """Types of what comes in a tar before the header of a file."""
 
@@ -41,7 +43,9 @@ class _OpenFile:
 class HeldFiles:
     """The files of allocations whose containers have ended.
 
-    What is read in order comes from one answer of the engine, which has files as a whole only.
+    What is read in order comes from one answer of the engine, which has files as a whole only. To begin
+    within a file, all before that place is read and thrown away: near its beginning alone, and by one caller
+    at a time.
 
     Args:
         api: The engine.
@@ -63,6 +67,7 @@ class HeldFiles:
         """Sizes by path, by allocation. Nothing runs that could change them."""
         self._open: OrderedDict[tuple[str, str, int], _OpenFile] = OrderedDict()
         """Files of which more may be read, by allocation, path, and the place of the next byte."""
+        self._skipping = asyncio.Lock()
 
     async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
         """Lists the files of an allocation by path.
@@ -88,6 +93,7 @@ class HeldFiles:
         """Reads a part of a file.
 
         Raises:
+            FailedPreconditionError: It would begin far within a file that was not read up to there.
             NotFoundError: It is none of the listed files.
             UnavailableError: The engine does not answer.
         """
@@ -100,7 +106,14 @@ class HeldFiles:
             return b""
         opened = self._open.pop((allocation_id, path, offset), None)
         if opened is None:
-            opened = await self._opened_at(allocation_id, path, offset, whole)
+            if offset > _FURTHEST:
+                raise FailedPreconditionError(
+                    f"{path} was not read up to byte {offset} just before, and the engine has files as a "
+                    "whole only; read it from its beginning on, or from a place within its first "
+                    f"{_FURTHEST >> 20} MiB"
+                )
+            async with self._skipping if offset else nullcontext():
+                opened = await self._opened_at(allocation_id, path, offset, whole)
         try:
             data: bytes = await opened.content.readexactly(min(size, opened.left))
         except (asyncio.IncompleteReadError, aiohttp.ClientError, asyncio.TimeoutError) as failure:
@@ -154,7 +167,10 @@ class HeldFiles:
             await earlier.close()
         self._open[key] = opened
         while len(self._open) > _MOST_OPEN:
-            await self._open.popitem(last=False)[1].close()
+            # Who reads many files closes none of others.
+            ((busiest, _),) = Counter(allocation for allocation, *_ in self._open).most_common(1)
+            oldest = next(key for key in self._open if key[0] == busiest)
+            await self._open.pop(oldest).close()
 
 
 async def _to_content(archive: aiohttp.StreamReader) -> None:

@@ -379,7 +379,13 @@ class ExperimentsService:
             server,
         )
         alerts_service_pb2_grpc.add_AlertsServiceServicer_to_server(
-            AlertsServicer(self._core, endpoints=self._endpoints, threads=self._endpoint_tests), server
+            AlertsServicer(
+                self._core,
+                reader=self._config_reader,
+                endpoints=self._endpoints,
+                threads=self._endpoint_tests,
+            ),
+            server,
         )
         boards_service_pb2_grpc.add_BoardsServiceServicer_to_server(BoardsServicer(self._core), server)
         secrets_service_pb2_grpc.add_SecretsServiceServicer_to_server(

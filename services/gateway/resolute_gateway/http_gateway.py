@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import cast
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from resolute_gateway.backends import Backends
 from resolute_gateway.listening.http_server import HttpServer
@@ -22,6 +23,7 @@ from resolute_gateway.requirements import BUILT
 from resolute_gateway.rpc.application import RpcApplication
 from resolute_gateway.rpc.json_conversion import JsonConversion
 from resolute_gateway.rpc.open_streams import OpenStreams
+from resolute_gateway.rpc.sign_in import claimed_caller
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.sign_in.browser import BrowserSignIn
 from resolute_gateway.sign_in.provider import BEGIN, RETURN
@@ -73,10 +75,19 @@ class HttpGateway:
         self._sign_in = BrowserSignIn(backends, settings)
         self._files = PageFiles(page)
         authorized = self._sign_in.authorized
+
+        def caller(scope: Scope) -> str:
+            return claimed_caller(Headers(scope=authorized(scope)).items())
+
         self._archive = AtMost(
-            CheckpointArchive(backends, authorized=authorized), most=_MOST_DOWNLOADS, what="checkpoints"
+            CheckpointArchive(backends, authorized=authorized),
+            most=_MOST_DOWNLOADS,
+            what="checkpoints",
+            caller=caller,
         )
-        self._media = AtMost(MediaContent(backends, authorized=authorized), most=_MOST_MEDIA, what="media")
+        self._media = AtMost(
+            MediaContent(backends, authorized=authorized), most=_MOST_MEDIA, what="media", caller=caller
+        )
         rpc = RpcApplication(
             backends, conversion=self._conversion, streams=self._streams, max_bytes=MAX_BODY_BYTES
         )

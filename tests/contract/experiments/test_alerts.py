@@ -29,6 +29,7 @@ from resolute.errors import (
 from resolute_embedded.network.self_signed import self_signed
 from resolute_experiments.accounts.store import tokens, workspaces
 from resolute_experiments.accounts.store.tokens import IssuedToken
+from resolute_experiments.admission.config_reader import SMALL_CHARACTERS, ConfigReader
 from resolute_experiments.alerts import watching
 from resolute_experiments.alerts.certificates import Certificates
 from resolute_experiments.alerts.delivery import Endpoints
@@ -44,6 +45,7 @@ from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.alerts import CLUSTER
 from resolute_serving.database.engine import Database
 from resolute_serving.sealing import Sealer
+from resolute_serving.workers.pool import WorkerPool
 from resolute_serving.workers.threads import BoundedThreads
 
 DAY = 86400.0
@@ -67,12 +69,29 @@ def servicer(database: Database, key: bytes, clock: ManualClock | None = None) -
     core = context(database, clock or ManualClock())
     settings = AlertSettings(allowed=networks("127.0.0.1"))
     threads = BoundedThreads("tests", threads=1)
-    return AlertsServicer(core, endpoints=Endpoints(Sealer(key), settings), threads=threads)
+    endpoints = Endpoints(Sealer(key), settings)
+    return AlertsServicer(core, reader=ConfigReader({}), endpoints=endpoints, threads=threads)
 
 
 def set_alerts(alerts: AlertsServicer, text: str, workspace: int = CLUSTER) -> str:
     request = pb2.SetAlertsRequest(workspace_id=workspace, alerts_yaml=text)
     return asyncio.run(alerts.SetAlerts(request, None)).alerts_yaml
+
+
+def test_long_documents_are_read_in_a_process_one_at_a_time_of_each_caller(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    async def run(_: WorkerPool, work: Any, document: str, *, caller: str) -> Any:
+        read.append(caller)
+        return work(document)
+
+    monkeypatch.setattr(WorkerPool, "run", run)
+    document = DOCUMENT.replace("RULE", "node_lost")
+    for text in (document, f"{document}# {'x' * SMALL_CHARACTERS}\n", f"{document}# & *\n"):
+        set_alerts(servicer(database, bytes(32)), text)
+    assert len(read) == 2
 
 
 def test_endpoints_that_do_not_answer_hold_up_nothing_but_other_tests_of_endpoints(

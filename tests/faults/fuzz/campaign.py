@@ -5,7 +5,8 @@ with the same ``SEED``; parts with seeds of their own may run side by side. Call
 gateway as Connect in JSON and binary and as gRPC-web, and as bytes that break the rules of HTTP/1.1 and
 HTTP/2. A seed decides every call; the ids of the objects that the calls name are new in each run. A call
 counts as having reached the domain when neither its token, nor its bounds, nor the reading of its fields
-ended it.
+ended it. A call that failed inside is printed at once, with what the services logged meanwhile, and a
+campaign that is ended prints what it has found.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -27,13 +28,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 import structlog
 from faults.fuzz.bases import Bases
 from faults.fuzz.mutations import corrupt, mutate, with_surrogates
 from faults.fuzz.ways import Way, by_broken_http, by_broken_http2, by_connect, by_grpc, by_grpc_web
 from faults.fuzz.world import Caller, World, make_world
 from google.protobuf.descriptor import MethodDescriptor
+from support.clean_ending import end_cleanly
 from support.contract_methods import methods, path
+from support.passwords import make_hashes_cheap
 from support.postgres import new_postgres
 from support.services.gateway import gateway
 from support.services.in_process import serving
@@ -43,8 +47,10 @@ from resolute_serving.auth.policy.permissions import PERMISSIONS
 from resolute_serving.auth.policy.service_accounts import EMBEDDED, may_call
 
 CALLS = 20_000
-_PARALLEL = 12
+_PARALLEL = 24
 _CAUSE_LENGTH = 1_500
+_LINE_LENGTH = 500
+_LINES_KEPT = 60
 _WORLD_CALLS = 1_500
 """Calls that share the objects of one world: some of them delete, kill or close these."""
 _DEFECTS = frozenset({"INTERNAL", "UNKNOWN", "NO_ANSWER"})
@@ -76,12 +82,17 @@ class Finding:
         method: Full name of the call.
         what: The paths of the fields that were changed.
         detail: Status and message.
+        logged: What the services logged while it was made, also of the calls beside it.
     """
 
     number: int
     method: str
     what: str
     detail: str
+    logged: str
+
+    def __str__(self) -> str:
+        return f"call {self.number} {self.method} ({self.what}): {self.detail[:500]}\n{self.logged}".rstrip()
 
 
 @dataclass
@@ -93,13 +104,13 @@ class Report:
     reached: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
-    causes: dict[str, str] = field(default_factory=dict)
-    """The last lines of what the services logged, by method."""
     memory: list[int] = field(default_factory=list)
     """Resident MiB after each world."""
     ways: Counter[str] = field(default_factory=Counter)
     tracebacks: list[str] = field(default_factory=list)
     """What any part of the process logged with a traceback."""
+    latest: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_LINES_KEPT))
+    """What was logged last, and when."""
 
     @property
     def share(self) -> float:
@@ -111,6 +122,22 @@ class Report:
         """MiB gained between the first quarter of the calls and the last."""
         first = len(self.memory) // 4
         return max(self.memory[-1] - self.memory[first], 0) if len(self.memory) > 3 else 0
+
+    def note_line(self, text: str, *, traceback: str = "") -> None:
+        """Keeps what was logged; a traceback is printed at once too."""
+        if traceback:
+            self.tracebacks.append(traceback[-_CAUSE_LENGTH:])
+            _say(f"logged: {text[:_LINE_LENGTH]}\n{self.tracebacks[-1]}")
+        self.latest.append((time.monotonic(), f"{text[:_LINE_LENGTH]} {traceback[-_CAUSE_LENGTH:]}".strip()))
+
+    def note_failure(self, finding: Finding) -> None:
+        """Keeps a call that failed inside, and prints it."""
+        self.findings.append(finding)
+        _say(str(finding))
+
+    def logged_since(self, began: float) -> str:
+        """What was logged since a moment."""
+        return "\n".join(f"  {text}" for moment, text in self.latest if moment >= began)
 
 
 class Campaign:
@@ -137,7 +164,8 @@ class Campaign:
             first: How many of them are left out, because they were made before.
             database_url: PostgreSQL for all services; SQLite files in the folder by default.
         """
-        with _collected_causes(self.report):
+        with collected_lines(self.report), pytest.MonkeyPatch.context() as patch:
+            make_hashes_cheap(patch)
             async with (
                 serving(BLUEPRINTS, folder, database_url=database_url) as running,
                 gateway(running.address) as http,
@@ -174,6 +202,7 @@ class Campaign:
             data = corrupt(data, rng)
             changed.append("corrupt bytes")
         (way,) = rng.choices(list(ways), list(_WAYS.values()))
+        began = time.monotonic()
         code, detail = await ways[way](method, data, _token(caller, world, method, rng), rng)
         name = path(method)
         self.report.codes[code] += 1
@@ -183,12 +212,19 @@ class Campaign:
             self.report.reached[name] += code not in _NOT_REACHED and not code.startswith("HTTP_")
         if code in _DEFECTS or code == "HTTP_500":
             what = ", ".join(changed) or "nothing"
-            self.report.findings.append(Finding(number, name, f"{way}, {what}", f"{code} {detail}"))
+            took = f"{code} after {time.monotonic() - began:.1f} s: {detail}"
+            logged = self.report.logged_since(began)
+            self.report.note_failure(Finding(number, name, f"{way}, {what}", took, logged))
 
 
 def _say_how_far(report: Report, calls: int) -> None:
-    failed = len(report.findings) + len(report.tracebacks)
-    sys.stdout.write(f"{calls} calls, {time.process_time():.0f} s of a processor, {failed} failed inside\n")
+    inside, logged = len(report.findings), len(report.tracebacks)
+    taken = f"{time.process_time():.0f} s of a processor"
+    _say(f"{calls} calls, {taken}, {inside} failed inside, {logged} tracebacks")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
@@ -223,24 +259,25 @@ def _token(caller: Caller, world: World, method: MethodDescriptor, rng: random.R
 
 
 @contextmanager
-def _collected_causes(report: Report) -> Iterator[None]:
-    """Keeps every traceback, and that of the last defect of each method; logs nothing."""
+def collected_lines(report: Report) -> Iterator[None]:
+    """Keeps every traceback and the latest lines; logs nothing."""
 
-    class Tracebacks(logging.Handler):
+    class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if record.exc_info:
-                report.tracebacks.append(logging.Formatter().format(record)[-_CAUSE_LENGTH:])
+            traceback = logging.Formatter().format(record) if record.exc_info else ""
+            report.note_line(f"{record.levelname} {record.name}: {record.getMessage()}", traceback=traceback)
 
-    def collect(_: Any, __: str, event: Any) -> str:
-        if event.get("exc_info"):
-            text = structlog.processors.format_exc_info(None, "", dict(event)).get("exception", "")
-            report.causes[str(event.get("method", event.get("event")))] = str(text)[-_CAUSE_LENGTH:]
-            report.tracebacks.append(str(text)[-_CAUSE_LENGTH:])
+    def collect(_: Any, level: str, event: Any) -> str:
+        fields = dict(event)
+        traceback = ""
+        if fields.get("exc_info"):
+            traceback = str(structlog.processors.format_exc_info(None, "", fields).pop("exception", ""))
+        report.note_line(f"{level} {fields}", traceback=traceback)
         raise structlog.DropEvent
 
     before = structlog.get_config()
     structlog.configure(processors=[collect], cache_logger_on_first_use=False)
-    handler = Tracebacks()
+    handler = Lines()
     logging.getLogger().addHandler(handler)
     try:
         yield
@@ -259,14 +296,7 @@ def end_processes(folder: Path) -> None:
 
 def describe(report: Report) -> str:
     """Says what came of a campaign, the defects first."""
-    lines = []
-    shown: set[tuple[str, str]] = set()
-    for finding in report.findings:
-        cause = report.causes.get(finding.method, "").strip().rsplit("\n", 1)[-1]
-        if (finding.method, cause) not in shown:
-            shown.add((finding.method, cause))
-            lines.append(f"call {finding.number} {finding.method} ({finding.what}): {finding.detail[:200]}")
-            lines.append(report.causes.get(finding.method, ""))
+    lines = [str(finding) for finding in report.findings]
     weakest = sorted(report.made, key=lambda name: report.reached[name] / report.made[name])[:15]
     lines += [f"reached {report.reached[name]}/{report.made[name]} {name}" for name in weakest]
     lines += [f"logged: {text}" for text in dict.fromkeys(report.tracebacks)][:10]
@@ -292,7 +322,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="part of the names of the methods to call")
     parser.add_argument("--postgresql", action="store_true", help="on PostgreSQL in place of SQLite")
     options = parser.parse_args()
-    sys.stdout.write(f"seed {options.seed}\n")
+    _say(f"seed {options.seed}")
+    end_cleanly()
     os.environ.setdefault("RESOLUTE_SLOTS", "1")
     began = time.monotonic()
     database = new_postgres() if options.postgresql else nullcontext("")
@@ -304,8 +335,7 @@ def main() -> None:
                 campaign.run(Path(folder), calls=options.calls, first=options.first, database_url=url)
             )
         finally:  # a long campaign that is ended has found what it has found
-            sys.stdout.write(f"{describe(report)}\n{time.monotonic() - began:.0f} s\n")
-            sys.stdout.flush()
+            _say(f"{describe(report)}\n{time.monotonic() - began:.0f} s")
     fine = (
         not (report.findings or report.tracebacks)
         and report.growth <= MOST_GROWTH_MIB

@@ -31,6 +31,7 @@ from faults.harness.reference import ReferenceRun, undisturbed
 from faults.harness.service_queries import channel_to, log_of, replay, search
 from faults.harness.submission import shared_directory, submit
 from faults.harness.tally import Tally
+from support.clean_ending import end_cleanly
 
 from resolute.errors import ResoluteError
 from resolute_searcher.identifiers import trial_id
@@ -338,4 +339,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_cleanly()
     sys.exit(main())

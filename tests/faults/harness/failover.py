@@ -30,6 +30,7 @@ from faults.harness.new_home import in_new_home
 from faults.harness.service_queries import channel_to, problems_of
 from faults.harness.tally import Tally
 from faults.harness.watched_threads import WatchedThread
+from support.clean_ending import end_cleanly
 from support.suspension import suspend
 from support.waiting import wait_until
 
@@ -248,4 +249,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_cleanly()
     sys.exit(main())

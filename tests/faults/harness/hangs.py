@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.clean_ending import end_cleanly
 from support.clusters.embedded import embedded
 from support.waiting import wait_until
 
@@ -126,4 +127,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    end_cleanly()
     sys.exit(main())

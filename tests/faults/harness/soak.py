@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.service_queries import address_of, channel_to
+from support.clean_ending import end_cleanly
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
@@ -241,4 +242,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_cleanly()
     sys.exit(main())

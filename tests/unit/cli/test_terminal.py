@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -45,6 +46,18 @@ def test_colours_stay_where_they_may_and_end_with_the_text(text: str, shown: str
     assert neutralised(text, colours=True) == shown
 
 
+@pytest.mark.parametrize("text", ["\x1b[31m", "\x1b[", "\r", "\u202e", "\x1b[1;"])
+def test_a_long_line_of_control_characters_takes_no_longer_for_each_of_them(text: str) -> None:
+    def seconds(count: int) -> float:
+        began = time.process_time()
+        for _ in range(16_000 // count):
+            format_line(line(text * count))
+        return time.process_time() - began
+
+    seconds(1_000)
+    assert seconds(16_000) < 4 * seconds(1_000) + 0.05
+
+
 def test_json_stays_the_same_value() -> None:
     value = {"a\u202e": ["\x1b\x7f\x9b\ud800", "é"]}
     assert json.loads(neutralised(json.dumps(value, ensure_ascii=False))) == value
@@ -81,6 +94,7 @@ def line(message: str) -> LineRecord:
 def test_a_progress_bar_redraws_itself_and_not_what_stands_before_it() -> None:
     prefix = format_line(line(""))
     assert format_line(line("10%\r20%")) == f"{prefix}10%\r{prefix}20%"
+    assert len(format_line(line("x\r" * 4_000))) < 3 * 4_000
     assert format_line(line("a\nb\x1b[A")) == f"{prefix}a␊b␛[A"
 
 
@@ -93,6 +107,8 @@ def test_a_progress_bar_redraws_itself_and_not_what_stands_before_it() -> None:
         ("\x1b[38;5;8mgrey\x1b[0m", "\x1b[38;5;8mgrey\x1b[0m"),
         ("\x1b[38;2;5;6;8;8mrgb\x1b[0m", "\x1b[38;2;5;6;8mrgb\x1b[0m"),
         ("\x1b[38:5:8mgrey\x1b[0m", "\x1b[38:5:8mgrey\x1b[0m"),
+        ("\x1b[4;58;5;8mline\x1b[0m", "\x1b[4mline\x1b[0m"),
+        ("\x1b[58:5:8;58;2;8;8;8;1mline\x1b[0m", "\x1b[1mline\x1b[0m"),
         ("\x1b[38mx\x1b[0m", "\x1b[38mx\x1b[0m"),
     ],
 )

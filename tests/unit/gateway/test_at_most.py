@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
+from support.waiting import wait_until_async
 
 from resolute_gateway.web.at_most import AtMost
 
@@ -20,7 +21,7 @@ def test_one_more_waits_until_another_was_answered_or_is_refused_after_a_while()
             await ends[scope["path"]].wait()
             raise OSError("the client went away")
 
-        patient, hasty = (AtMost(app, most=1, what="things", wait=wait) for wait in (60, 0.01))
+        patient, hasty = (AtMost(app, most=1, what="things", caller=str, wait=wait) for wait in (60, 0.01))
 
         def ask(path: str, *, of: AtMost, answer: list[Message] | None = None) -> asyncio.Task[None]:
             async def receive() -> Message:
@@ -49,5 +50,39 @@ def test_one_more_waits_until_another_was_answered_or_is_refused_after_a_while()
         assert refused[0]["status"] == 429
         assert b"1 things are being sent at once" in refused[1]["body"]
         holder.cancel()
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_who_reads_nothing_of_many_answers_keeps_others_from_none() -> None:
+    async def scenario() -> None:
+        begun: list[str] = []
+        end = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            begun.append(scope["path"])
+            await end.wait()
+
+        bounded = AtMost(app, most=8, what="things", caller=lambda scope: str(scope["path"]), wait=0.05)
+
+        def ask(caller: str, answer: list[Message]) -> asyncio.Task[None]:
+            async def receive() -> Message:
+                return {"type": "http.disconnect"}
+
+            async def send(message: Message) -> None:
+                answer.append(message)
+
+            scope: dict[str, Any] = {"type": "http", "path": caller, "method": "GET", "headers": []}
+            return asyncio.create_task(bounded(scope, receive, send))
+
+        answers: list[Message] = []
+        asked = [ask("eve", answers) for _ in range(20)]
+        await wait_until_async(lambda: sum("status" in answer for answer in answers) == 18)
+        assert {answer["status"] for answer in answers if "status" in answer} == {429}
+        assert b"or 2 of them to you" in answers[1]["body"]
+        asked += [ask("ada", answers)]
+        await wait_until_async(lambda: begun == ["eve", "eve", "ada"])
+        end.set()
+        await asyncio.gather(*asked)
 
     asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -74,6 +74,11 @@ def run(
     asyncio.run(asyncio.wait_for(serve(), 120))
 
 
+async def signed_in_anew(provider: Provider, subject: str = "1", *, client: str = CLIENT) -> str:
+    """An ID token from after the start of the services, which take no other."""
+    return await asyncio.to_thread(id_token, provider, subject, client=client)
+
+
 async def log_in(admin: Calls, token: str) -> pb2.LoginWithIdTokenResponse:
     request = pb2.LoginWithIdTokenRequest(id_token=token)
     response: pb2.LoginWithIdTokenResponse = await admin.access.LoginWithIdToken(request)
@@ -83,20 +88,18 @@ async def log_in(admin: Calls, token: str) -> pb2.LoginWithIdTokenResponse:
 def test_groups_give_roles_anew_at_each_sign_in(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = id_token(provider, "1")
-
     async def first(running: Running, admin: Calls) -> None:
         await admin.workspace("pictures")
         methods = await admin.access.GetSignInMethods(pb2.GetSignInMethodsRequest())
         assert methods.openid_provider.issuer == provider.issuer
-        response = await log_in(admin, token)
+        response = await log_in(admin, await signed_in_anew(provider))
         async with calls(running, response.bearer_token) as ada:
             user = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user
         assert (user.name, user.role, user.has_password) == ("ada", user_pb2.USER_ROLE_MEMBER, False)
         assert await workspace_roles(running) == [("pictures", user_pb2.USER_ROLE_EDITOR)]
 
     async def later(running: Running, admin: Calls) -> None:
-        response = await log_in(admin, token)
+        response = await log_in(admin, await signed_in_anew(provider))
         async with calls(running, response.bearer_token) as ada:
             user = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user
         assert (user.name, user.role) == ("ada", user_pb2.USER_ROLE_EDITOR)
@@ -116,12 +119,11 @@ async def workspace_roles(running: Running) -> list[tuple[str, int]]:
 def test_nothing_outlives_a_sign_in_and_tokens_and_roles_end_with_the_last_group(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = id_token(provider, "1")
     created: list[str] = []
 
     async def first(running: Running, admin: Calls) -> None:
         await admin.workspace("pictures")
-        signed_in = await log_in(admin, token)
+        signed_in = await log_in(admin, await signed_in_anew(provider))
         async with calls(running, signed_in.bearer_token) as ada:
             number = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user.user_id
             request = pb2.CreateTokenRequest(user_id=number, ttl=Duration(seconds=300 * 86_400))
@@ -137,7 +139,7 @@ def test_nothing_outlives_a_sign_in_and_tokens_and_roles_end_with_the_last_group
 
     async def without_the_claim(running: Running, admin: Calls) -> None:
         with pytest.raises(PermissionDeniedError, match="the ID token has no claim 'teams'"):
-            await log_in(admin, token)
+            await log_in(admin, await signed_in_anew(provider))
         async with calls(running, created[0]) as ada:
             user = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user
         assert user.role == user_pb2.USER_ROLE_EDITOR
@@ -145,7 +147,7 @@ def test_nothing_outlives_a_sign_in_and_tokens_and_roles_end_with_the_last_group
 
     async def without_a_group(running: Running, admin: Calls) -> None:
         with pytest.raises(PermissionDeniedError, match="none of the groups of 'ada'"):
-            await log_in(admin, token)
+            await log_in(admin, await signed_in_anew(provider))
         async with calls(running, created[0]) as ada:
             with pytest.raises(UnauthenticatedError):
                 await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())
@@ -166,14 +168,13 @@ def test_nothing_outlives_a_sign_in_and_tokens_and_roles_end_with_the_last_group
 def test_nobody_becomes_another_user_or_gets_in_without_a_role(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    namesake, visitor = id_token(provider, "2"), id_token(provider, "3")
-    others = id_token(provider, "1", client="another")
-    good = id_token(provider, "1")
-    head, body, signature = good.split(".")
-    key = {"kid": jwt.get_unverified_header(good)["kid"], "alg": "ES256"}  # that of an RSA key
-    confused = base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
-
     async def scenario(running: Running, admin: Calls) -> None:
+        namesake, visitor = [await signed_in_anew(provider, subject) for subject in ("2", "3")]
+        others = await signed_in_anew(provider, client="another")
+        good = await signed_in_anew(provider)
+        head, body, signature = good.split(".")
+        key = {"kid": jwt.get_unverified_header(good)["kid"], "alg": "ES256"}  # that of an RSA key
+        confused = base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
         with pytest.raises(PermissionDeniedError, match="user admin exists in this cluster"):
             await log_in(admin, namesake)
         with pytest.raises(PermissionDeniedError, match="none of the groups of 'eve'"):

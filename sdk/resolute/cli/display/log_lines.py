@@ -64,6 +64,8 @@ class LogRequest:
     wanted: LineFilter
 
 
+_MOST_REDRAWS = 20
+"""Carriage returns of a line that are obeyed: each repeats who wrote the line and when."""
 _COUNT = click.IntRange(min=0)
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("-f", "--follow", is_flag=True, help="Follow the log until the trial has ended."),
@@ -213,7 +215,7 @@ def format_line(line: LineRecord) -> str:
     container = f" [{line.container}]" if line.container else ""
     prefix = _in_one_line(f"[{time}]{container}{rank} ", colours=False)
     # A carriage return, which progress bars use, must not let a line overwrite who wrote it and when.
-    parts = (_in_one_line(part, colours=True) for part in line.message.split("\r"))
+    parts = (_in_one_line(part, colours=True) for part in line.message.split("\r", _MOST_REDRAWS))
     return prefix + f"\r{prefix}".join(parts)
 
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _COLOUR = r"\x1b\[[0-9;:]*m"
-_HIDING = {"5", "6", "8"}
-"""Blinking, slow and fast, and concealed."""
+_HIDING = {"5", "6", "8", "58"}
+"""Blinking, slow and fast, and concealed. Older terminals do not know the colour of underlines, 58, and take
+the 5 and the 8 in it for these."""
 _COLOUR_FOLLOWS = {"38", "48", "58"}
 _COLOUR_WIDTHS = {"5": 3, "2": 5}
 _RESET = "\x1b[0m"
@@ -27,7 +28,6 @@ _RESET = "\x1b[0m"
 # of surrogate pairs, which cannot be encoded.
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _CONTROLS = re.compile(f"({_COLOUR})|([{_UNSAFE}])")
-_LAST_COLOUR = re.compile(f"{_COLOUR}(?![\\s\\S]*{_COLOUR})")
 
 
 def neutralised(text: str, *, colours: bool = False) -> str:
@@ -43,9 +43,16 @@ def neutralised(text: str, *, colours: bool = False) -> str:
     """
     if _CONTROLS.search(text) is None:
         return text
-    shown = _CONTROLS.sub(lambda match: _visible(match, colours=colours), text)
-    last = _LAST_COLOUR.search(shown) if colours else None
-    if last is None or last[0] in {_RESET, "\x1b[m"}:
+    last = _RESET
+
+    def visible(match: re.Match[str]) -> str:
+        nonlocal last
+        shown = _visible(match, colours=colours)
+        last = shown if colours and match[1] is not None and shown else last
+        return shown
+
+    shown = _CONTROLS.sub(visible, text)
+    if last in {_RESET, "\x1b[m"}:
         return shown
     body = shown.rstrip("\n")
     return f"{body}{_RESET}{shown[len(body) :]}"

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from resolute.api.experiments.v1 import trials_service_pb2
 from resolute_config.layer import Layer
 from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
+from resolute_experiments.alerts.document import AlertsDocument, read_alerts
 from resolute_experiments.store.config_policies import ConfigPolicies
 from resolute_serving.context import actor
 from resolute_serving.workers.pool import WorkerPool
@@ -107,6 +109,15 @@ class ConfigReader:
         from resolute_experiments.admission.preparation import check_template
 
         return await self._run(check_template, config_yaml, name, small=_is_small(config_yaml))
+
+    async def alerts(self, document: str, *, earlier: AlertsDocument) -> AlertsDocument:
+        """Reads alerts as an admin wrote them; see ``read_alerts``.
+
+        Raises:
+            InvalidArgumentError: Something in them is wrong; the error lists every fault.
+            QuotaError: They take too much time or memory.
+        """
+        return await self._run(partial(read_alerts, earlier=earlier), document, small=_is_small(document))
 
     async def unmanaged_run(self, request: trials_service_pb2.BeginRunRequest) -> UnmanagedRun:
         """Reads what a script outside of the cluster says of its run.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -12,10 +11,11 @@ from resolute.api.experiments.v1 import alerts_service_pb2 as pb2
 from resolute.api.experiments.v1.alerts_service_pb2_grpc import AlertsServiceServicer
 from resolute.errors import FailedPreconditionError, QuotaError
 from resolute_experiments.accounts.store import workspaces
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.alerts import raising
 from resolute_experiments.alerts.alert import LEVELS, Alert
 from resolute_experiments.alerts.delivery import Endpoints
-from resolute_experiments.alerts.document import OF_CLUSTER, AlertsDocument, read_alerts
+from resolute_experiments.alerts.document import OF_CLUSTER, AlertsDocument
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import alerts, audit, experiments, trials
@@ -36,12 +36,16 @@ class AlertsServicer(AlertsServiceServicer):
 
     Args:
         core: What all handlers of this service share.
+        reader: Reads documents.
         endpoints: Keeps documents, and tells endpoints.
         threads: For tests of endpoints, which may be slow to answer.
     """
 
-    def __init__(self, core: ServiceContext, *, endpoints: Endpoints, threads: BoundedThreads) -> None:
+    def __init__(
+        self, core: ServiceContext, *, reader: ConfigReader, endpoints: Endpoints, threads: BoundedThreads
+    ) -> None:
         self._core = core
+        self._reader = reader
         self._endpoints = endpoints
         self._threads = threads
         self._raised = Window(core.clock, most=MOST_A_MINUTE)
@@ -51,7 +55,7 @@ class AlertsServicer(AlertsServiceServicer):
         check_length(request.alerts_yaml, field="alerts_yaml", most=_LONGEST)
         number, now = request.workspace_id, self._core.clock.time()
         earlier = await self._core.database.read(lambda c: self._earlier(c, number))
-        document = await asyncio.to_thread(read_alerts, request.alerts_yaml, earlier=earlier)
+        document = await self._reader.alerts(request.alerts_yaml, earlier=earlier)
         _check_kinds(document, number)
         stored = StoredRules(
             workspace_number=number,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from weakref import WeakValueDictionary
 
 from google.protobuf.descriptor import Descriptor
 
@@ -30,6 +31,7 @@ class JsonConversion:
         self._readers = WorkerPool("gateway-from-json", processes=_PROCESSES, limits=_LIMITS)
         self._writer = WorkerPool("gateway-to-json", processes=1, limits=_LIMITS)
         self._one_answer = asyncio.Lock()
+        self._one_of_caller: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def to_binary(self, data: bytes, kind: Descriptor, *, caller: str) -> bytes:
         """Reads a message from JSON. Unknown fields are an error: a misspelt filter must not be ignored.
@@ -47,16 +49,17 @@ class JsonConversion:
             return json_to_binary(data, *_place(kind))
         return await self._readers.run(json_to_binary, data, *_place(kind), caller=caller)
 
-    async def to_json(self, data: bytes, kind: Descriptor) -> bytes:
-        """Writes a binary message as JSON. Large ones of all callers wait in one line, and none is refused.
+    async def to_json(self, data: bytes, kind: Descriptor, *, caller: str) -> bytes:
+        """Writes a binary message as JSON. No large one is refused; each caller waits with one at a time.
 
         Args:
             data: The message.
             kind: What it is.
+            caller: Whose turn a large one takes.
         """
         if len(data) <= INLINE_BYTES:
             return binary_to_json(data, *_place(kind))
-        async with self._one_answer:
+        async with self._one_of_caller.setdefault(caller, asyncio.Lock()), self._one_answer:
             return await self._writer.run(binary_to_json, data, *_place(kind))
 
     async def close(self) -> None:

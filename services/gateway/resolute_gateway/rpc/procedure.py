@@ -21,7 +21,7 @@ from resolute_gateway.rpc.encoded import Encoded
 from resolute_gateway.rpc.failures import from_call, from_error
 from resolute_gateway.rpc.json_conversion import INLINE_BYTES, JsonConversion, check_marks
 from resolute_gateway.rpc.open_streams import OpenStreams
-from resolute_gateway.rpc.sign_in import Metadata, SignInCheck
+from resolute_gateway.rpc.sign_in import Metadata, SignInCheck, claimed_caller
 from resolute_gateway.web.callers import current_caller
 from resolute_serving.auth.forwarded_peers import PEER_HEADER, ForwardedPeers
 from resolute_serving.bounds.limits import limits_of
@@ -82,7 +82,7 @@ class Procedure:
         ends = time.monotonic() + seconds
         data = await self._binary(request, metadata)
         answer = await self._unary(data, metadata=metadata, timeout=max(0.0, ends - time.monotonic()))
-        return await self._encoded(answer, json=request.json)
+        return await self._encoded(answer, metadata, json=request.json)
 
     async def server_stream(
         self, request: Encoded, context: RequestContext[Any, Any]
@@ -106,7 +106,7 @@ class Procedure:
         call = self._stream(data, metadata=metadata, timeout=_timeout(context))
         with self._streams.opened(call):
             async for answer in call:
-                yield await self._encoded(answer, json=request.json)
+                yield await self._encoded(answer, metadata, json=request.json)
 
     async def client_stream(self, requests: object, context: RequestContext[Any, Any]) -> Encoded:
         """Refuses a call that streams its requests."""
@@ -124,9 +124,10 @@ class Procedure:
             caller = await self._sign_in.check(path, metadata)
         return await self._conversion.to_binary(request.data, self._method.input_type, caller=caller)
 
-    async def _encoded(self, data: bytes, *, json: bool) -> Encoded:
+    async def _encoded(self, data: bytes, metadata: Metadata, *, json: bool) -> Encoded:
         if json:
-            data = await self._conversion.to_json(data, self._method.output_type)
+            caller = claimed_caller(metadata) if len(data) > INLINE_BYTES else ""
+            data = await self._conversion.to_json(data, self._method.output_type, caller=caller)
         return Encoded(data, json=json)
 
     def _metadata(self, context: RequestContext[Any, Any]) -> Metadata:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from weakref import WeakValueDictionary
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from resolute.contracts.calls.deadlines import in_time
+from resolute.errors import DeadlineError
 from resolute_gateway.web.answers import refusal
 
 _WAIT_SECONDS = 20.0
+_SHARE = 4
+"""One caller has a quarter of the turns: who takes nothing of what is sent keeps no others from theirs."""
 
 
 class AtMost:
@@ -20,26 +27,45 @@ class AtMost:
         app: Answers them.
         most: How many at the same time.
         what: Names what is sent, in the plural.
+        caller: Names who makes a request.
         wait: Seconds that a request waits.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int, what: str, wait: float = _WAIT_SECONDS) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        most: int,
+        what: str,
+        caller: Callable[[Scope], str],
+        wait: float = _WAIT_SECONDS,
+    ) -> None:
         self._app = app
         self._most = most
         self._what = what
+        self._caller = caller
         self._wait = wait
         self._turns = asyncio.Semaphore(most)
+        self._of_caller: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
-        try:
-            # Before Python 3.12 it may lose a cancellation that comes with the turn, but never the turn.
-            await asyncio.wait_for(self._turns.acquire(), self._wait)
-        except asyncio.TimeoutError:
-            message = f"{self._most} {self._what} are being sent at once, no more are; try again later"
-            await refusal(429, code="resource_exhausted", message=message)(scope, receive, send)
-            return
-        try:
+        share = max(1, self._most // _SHARE)
+        own = self._of_caller.setdefault(self._caller(scope), asyncio.Semaphore(share))
+
+        async def take() -> None:
+            await turns.enter_async_context(own)
+            await turns.enter_async_context(self._turns)
+
+        # Given back here: what `in_time` cancels may have taken a turn already.
+        async with AsyncExitStack() as turns:
+            try:
+                await in_time(take(), self._wait, self._what)
+            except DeadlineError:
+                message = (
+                    f"{self._most} {self._what} are being sent at once, or {share} of them to you, "
+                    "no more are; try again later"
+                )
+                await refusal(429, code="resource_exhausted", message=message)(scope, receive, send)
+                return
             await self._app(scope, receive, send)
-        finally:
-            self._turns.release()

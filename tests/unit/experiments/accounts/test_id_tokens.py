@@ -105,6 +105,20 @@ def test_a_token_signs_in_once() -> None:
             _verify(verifier, token)
 
 
+def test_a_restart_lets_no_token_sign_in_again() -> None:
+    with _issuing() as (issuer, verifier):
+        token = issuer.token()
+        assert _verify(verifier, token) == "1"
+        issuer.clock.advance(5)
+        restarted = IdTokenVerifier(verifier.settings, issuer.clock)
+        try:
+            with pytest.raises(UnauthenticatedError, match="before the start of this service"):
+                _verify(restarted, token)
+            assert _verify(restarted, issuer.token()) == "1"
+        finally:
+            restarted.close()
+
+
 @pytest.mark.parametrize(
     ("carried", "sent", "accepted"),
     [("n", "n", True), ("n", "", False), ("n", "m", False), (None, "n", False), (None, "", True)],

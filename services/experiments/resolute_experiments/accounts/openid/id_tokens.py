@@ -44,6 +44,7 @@ class IdTokenVerifier:
     def __init__(self, settings: OpenIdSettings, clock: Clock) -> None:
         self.settings = settings
         self._clock = clock
+        self._began = int(clock.time())
         self._keys = ProviderKeys(settings.issuer, clock)
         self._used = UsedTokens(clock, seconds=_OLDEST_SECONDS + _LEEWAY_SECONDS)
         self._threads = BoundedThreads("openid-keys", threads=_THREADS)
@@ -128,6 +129,11 @@ class IdTokenVerifier:
             raise _refusal(error) from error
         if now - issued > _OLDEST_SECONDS:
             raise UnauthenticatedError("the ID token is older than ten minutes; sign in again")
+        if issued < self._began:
+            raise UnauthenticatedError(
+                "the ID token is from before the start of this service, which does not know whether it was "
+                "used; sign in again in a minute"
+            )
         if not max(issued, begins) - _LEEWAY_SECONDS <= now < ends + _LEEWAY_SECONDS:
             raise UnauthenticatedError(
                 "the ID token has expired, or is not valid yet; sign in again, or ask an operator to compare "

@@ -1,4 +1,7 @@
-"""ID tokens that somebody signed in with. Each is good for one session; a restart forgets them."""
+"""ID tokens that somebody signed in with. Each is good for one session.
+
+They are in memory alone: after a start, none from before it is accepted.
+"""
 
 from __future__ import annotations
 

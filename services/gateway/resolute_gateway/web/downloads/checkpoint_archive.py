@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -31,6 +32,7 @@ _FILE_SECONDS = 24 * 3600.0
 """A browser may be slow; one that takes nothing for a minute is closed by the server."""
 _ID = re.compile(r"[0-9a-f-]{36}")
 _END = bytes(2 * tarfile.BLOCKSIZE)
+_log = structlog.get_logger("gateway")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,12 @@ class CheckpointArchive:
         before its length, which a browser shows as failed.
         """
         response = await self._response(Request(scope))
-        await response(scope, receive, send)
+        try:
+            await response(scope, receive, send)
+        except (OSError, grpc.aio.AioRpcError) as failure:
+            # The server closes what is not complete. Raised, it would be logged as a defect.
+            reason = failure.details() if isinstance(failure, grpc.aio.AioRpcError) else str(failure)
+            _log.warning("a download ended before its length", path=scope["path"], reason=reason)
 
     async def _response(self, request: Request) -> Response:
         checkpoint_id = request.path_params["checkpoint_id"]
