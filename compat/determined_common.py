@@ -1,4 +1,4 @@
-"""Refused: the package that the first releases had beside ``determined``, with what to use instead."""
+"""Refused: a package of the first releases beside ``determined``. The error names the replacement."""
 
 from determined._older_names import refuse
 

@@ -1,4 +1,4 @@
-"""Refused: the package of trainers for other libraries, with what to use instead."""
+"""Refused: the package of trainers for other libraries. The error names the replacement."""
 
 from determined._older_names import refuse
 

@@ -1,6 +1,7 @@
-"""Where the commands `resolute` and `det` begin.
+"""The entry of the commands `resolute` and `det`.
 
-Outside of the package, since Ctrl-C may come while that is imported, which takes long on a slow disk.
+It is outside the package, because Ctrl-C may arrive during the package's import, which is slow on a slow
+disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Determined's names: most are those of ``resolute``; what only Determined has is here.
+"""Determined's names: most are those of ``resolute``; names that only Determined has are here.
 
-Modules import what they share with ``resolute``: there is one copy of every object, which imports, pickles,
-``python -m`` and editors find.
+Modules import the names that they share with ``resolute``, so there is only one copy of every object. It can
+be imported, pickled, run by ``python -m`` and found by editors.
 """
 
 import importlib

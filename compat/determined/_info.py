@@ -1,4 +1,4 @@
-"""Information for a script about the cluster on which it runs."""
+"""Information about the cluster for the script that runs on it."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Configs without their secrets, to be logged or shown."""
+"""Removes the secrets from configs that are logged or shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of older releases: some are aliases, most raise an error that says what to use instead."""
+"""Names of older releases: some are aliases, most raise an error that names the replacement."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def attribute(module: str, name: str) -> Any:
 
 
 class Modules(MetaPathFinder, Loader):
-    """Finds the modules of ``determined``: those that are here, aliases, and those that are refused."""
+    """The importer of the modules of ``determined``: existing ones, aliases, and refused ones."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -95,7 +95,7 @@ class Modules(MetaPathFinder, Loader):
 
 
 class _SourceLoader(SourceFileLoader):
-    """Loads a module that is here, and has it asked for what it has not."""
+    """Loads an existing module, and installs a ``__getattr__`` for the names that it lacks."""
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__getattr__"] = partial(attribute, module.__name__)

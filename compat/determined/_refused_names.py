@@ -1,4 +1,4 @@
-"""What to use instead of names of Determined that are not here."""
+"""The replacements of Determined's names that do not exist here."""
 
 from __future__ import annotations
 

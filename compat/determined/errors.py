@@ -14,7 +14,7 @@ class InvalidConfigurationException(InvalidExperimentException):
 
     Args:
         config: The config.
-        message: What is wrong with it.
+        message: The fault.
     """
 
     def __init__(self, config: Mapping[str, Any], message: str) -> None:
@@ -24,11 +24,11 @@ class InvalidConfigurationException(InvalidExperimentException):
 
 
 class CheckpointStateException(Exception):  # noqa: N818 - the documented name
-    """The checkpoint is in a state that does not allow what was asked."""
+    """The checkpoint's state does not allow the requested operation."""
 
 
 class NoDirectStorageAccess(Exception):  # noqa: N818 - the documented name
-    """The store of a checkpoint cannot be reached from here."""
+    """The store of a checkpoint cannot be reached from this process."""
 
 
 class ProxiedDownloadFailed(Exception):  # noqa: N818 - the documented name
@@ -40,7 +40,7 @@ class MultipleDownloadsFailed(Exception):  # noqa: N818 - the documented name
 
 
 class EnterpriseOnlyError(Exception):
-    """What was asked for is not part of this platform."""
+    """The requested feature is not part of this platform."""
 
 
 class WorkerError(Exception):
@@ -48,12 +48,12 @@ class WorkerError(Exception):
 
 
 class WorkerFinishedGracefully(Exception):  # noqa: N818 - the documented name
-    """A worker of a distributed trial ended by itself; no failure."""
+    """A worker of a distributed trial ended by itself, without a failure."""
 
 
 class SkipWorkloadException(Exception):  # noqa: N818 - the documented name
-    """The rest of the present work is to be left out."""
+    """The rest of the current workload is skipped."""
 
 
 class StopLoadingImplementation(Exception):  # noqa: N818 - the documented name
-    """The code of a model was loaded far enough."""
+    """The code of a model has been loaded far enough."""

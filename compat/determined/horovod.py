@@ -1,6 +1,6 @@
-"""Horovod, loaded when a script has named its framework.
+"""Horovod, which is imported once a script has named its framework.
 
-``hvd`` stands for Horovod's module of that framework::
+``hvd`` is a proxy for Horovod's module of that framework::
 
     from determined.horovod import hvd
 
@@ -28,7 +28,7 @@ _TYPES = ("torch", "tensorflow", "tensorflow.keras")
 
 
 class _Horovod:
-    """Horovod's module, whichever that is when it is used."""
+    """A proxy for Horovod's module of the chosen framework."""
 
     def __init__(self) -> None:
         self._type = ""

@@ -1,4 +1,4 @@
-"""Hyperparameters as Python calls: each returns what the config would say."""
+"""Hyperparameters as Python calls, each of which returns its config section."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Engines: they run the containers or jobs of trials on their pools of machines.
+"""Engines, which run the containers or jobs of trials on their pools of machines.
 
-`protocol` is what every engine implements. Each of ours is a subpackage, which `plugins` opens by the type
-that the `settings` name, with what the `environment` tells every engine. `configs` is what engines read of
-configs and say about them, `kit` is what several engines need.
+Every engine implements `protocol`. Each built-in engine is a subpackage; `plugins` opens it by the type in
+the `settings`, with the parameters of `environment`. `configs` reads and checks the parts of configs that
+engines use. `kit` has the parts that several engines share.
 """

@@ -14,7 +14,7 @@ from resolute_engines.protocol import AllocationSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorTerms:
-    """How the supervisors of an engine reach the services, and how long they wait for them."""
+    """The address of the services for the supervisors of an engine, and the outage timeout."""
 
     address: str = ""
     """``host:port`` of the services; empty for that of each allocation."""
@@ -55,7 +55,7 @@ class SupervisorTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineEnvironment:
-    """What every engine is given: facts of the cluster and of this machine."""
+    """The parameters of every engine: facts about the cluster and this machine."""
 
     cluster_id: str
     """UUID of the cluster: engines label with it what is the cluster's."""

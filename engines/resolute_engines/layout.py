@@ -1,4 +1,4 @@
-"""The division of a run's slots into containers."""
+"""Divides a run's slots into containers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The types of engines: built-in ones, and those that other distributions register.
+"""The types of engines: the built-in ones, and those that other distributions register.
 
-A distribution registers a type by an entry point, which is named as the type and leads to its factory::
+A distribution registers a type by an entry point, which has the type's name and refers to its factory::
 
     [project.entry-points."resolute.engines"]
     batch = "example_batch.factory:create_engine"
@@ -27,7 +27,7 @@ _OURS = tuple(
 
 
 class EngineFactory(Protocol):
-    """Makes engines of one type."""
+    """Creates engines of one type."""
 
     def __call__(self, settings: EngineSettings, environment: EngineEnvironment) -> Engine:
         """Makes an engine; calls nothing outside of this process yet.

@@ -15,7 +15,7 @@ from resolute_engines.configs.warning_rules import WarningRule
 
 
 class SlotKind(Enum):
-    """What a slot is."""
+    """The kind of a slot."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -43,7 +43,7 @@ MOST_WITHOUT_SLOTS = 100
 
 
 class Placement(Enum):
-    """Who chooses the machines of an allocation, and when it begins."""
+    """The component that chooses the machines of an allocation and the time of its start."""
 
     OURS = "ours"
     """The scheduler gives it slots that are free, and the engine starts it at once."""
@@ -53,7 +53,7 @@ class Placement(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Machines that experiments name together by ``resources.resource_pool``, as they are now."""
+    """The current state of a resource pool: machines that configs select by ``resources.resource_pool``."""
 
     name: str
     """Unique in the cluster."""
@@ -97,7 +97,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationSpec:
-    """What one allocation needs to start. Everything else its supervisors fetch themselves."""
+    """The data that an engine needs to start an allocation. Its supervisors fetch everything else."""
 
     allocation_id: str
     """Names the allocation everywhere: the engine's job has this name, or one that is made of it alone."""
@@ -120,7 +120,7 @@ class AllocationSpec:
 
 
 class ContainerState(Enum):
-    """What an engine knows of a container."""
+    """The state of a container, as the engine knows it."""
 
     UNKNOWN = "UNKNOWN"
     """It was never launched here."""
@@ -163,7 +163,7 @@ class ContainerReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChange:
-    """Slots of some pools came or went: ``pools`` tells which there are."""
+    """Slots of some pools were added or removed: ``pools`` returns the current ones."""
 
     pools: tuple[str, ...]
     """Their names."""
@@ -171,7 +171,7 @@ class CapacityChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionNotice:
-    """The engine is about to take an allocation's machines away: it shall checkpoint and exit now."""
+    """The engine will take an allocation's machines away: the allocation must checkpoint and exit now."""
 
     allocation_id: str
     """The allocation."""
@@ -184,12 +184,13 @@ EngineEvent: TypeAlias = ContainerReport | CapacityChange | EvictionNotice
 
 
 class Engine(Protocol):
-    """What every engine does: it has pools, and runs supervisors on their machines.
+    """The methods of every engine: it has pools, and runs supervisors on their machines.
 
-    Every method can be repeated: a launch of what runs already, a stop of what ended, change nothing. One
-    that cannot reach its engine raises UnavailableError within its deadline, and is called again.
+    Every method can be repeated: launching a running allocation or stopping an ended one changes nothing. A
+    method that cannot reach its daemon or cluster raises UnavailableError within its deadline, and is called
+    again.
 
-    What only some engines do is in protocols of their own below, which an engine implements beside this one.
+    Features of only some engines are in separate protocols below, which an engine implements in addition.
     """
 
     @property
@@ -256,9 +257,9 @@ class Engine(Protocol):
 
 @runtime_checkable
 class DeliversLines(Protocol):
-    """An engine that sends, when it is asked, the lines that runs left whose supervisors are gone.
+    """An engine that sends on request the lines of runs whose supervisors were lost.
 
-    With others these lines arrive after the release of their run.
+    With other engines these lines arrive after the release of their run.
     """
 
     async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
@@ -276,9 +277,9 @@ class DeliversLines(Protocol):
 
 @runtime_checkable
 class HasBacklog(Protocol):
-    """An engine that knows which reports and lines of its runs wait there for the services.
+    """An engine that knows which reports and lines of its runs are not sent yet.
 
-    Of others it is taken that nothing waits once a run was released.
+    For other engines the services assume that everything is sent once a run is released.
     """
 
     async def unreported(self) -> Sequence[str]:
@@ -290,7 +291,7 @@ class HasBacklog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A file that a run left."""
+    """A file that a run left behind."""
 
     path: str
     """Relative, with the rank of its container first."""
@@ -300,7 +301,7 @@ class RunFile:
 
 @runtime_checkable
 class KeepsRunFiles(Protocol):
-    """An engine that shows the files of ended runs until these are released, and needs no slots for that."""
+    """An engine that can read the files of ended runs until their release, without using slots."""
 
     async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
         """Lists the files of an allocation by path, without what holds credentials."""
@@ -315,7 +316,7 @@ class KeepsRunFiles(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCheck:
-    """What was found of nodes: whether trials can run there."""
+    """The result of a node check: whether trials can run on the nodes."""
 
     pool: str = ""
     """Name of the pool whose nodes they are; empty for all nodes of the engine."""
@@ -329,7 +330,7 @@ class NodeCheck:
 
 @runtime_checkable
 class ChecksNodes(Protocol):
-    """An engine that can look from its nodes whether they have what trials want."""
+    """An engine that can check on its nodes whether they have everything that trials need."""
 
     async def check_nodes(self) -> Sequence[NodeCheck]:
         """Looks from every node that takes work, by a job of seconds; within minutes.

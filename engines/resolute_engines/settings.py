@@ -1,4 +1,4 @@
-"""The server's settings of engines and resource pools: a file in YAML.
+"""The server's settings of engines and resource pools: a YAML file.
 
 ::
 
@@ -9,7 +9,7 @@
     engines:
       podman: {type: container, url: "unix:///run/podman/podman.sock"}
 
-Which other options an engine and its pools have depends on the engine's type.
+The other options of an engine and its pools depend on the engine's type.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Options = TypeVar("Options", bound=Section)
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSettings:
-    """One pool as the settings name it."""
+    """The settings of one pool."""
 
     name: str
     """Its name."""
@@ -54,7 +54,7 @@ class PoolSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
-    """One engine with its pools."""
+    """The settings of one engine with its pools."""
 
     name: str
     """Its name in the file."""

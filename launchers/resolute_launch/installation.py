@@ -1,4 +1,4 @@
-"""Directories of the installed distribution that go on the path of every run's interpreters."""
+"""Directories of the installed distribution that are put on the path of every run's interpreters."""
 
 from __future__ import annotations
 

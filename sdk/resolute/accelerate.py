@@ -1,4 +1,4 @@
-"""Accelerate's ``log`` as reports.
+"""Reports the metrics that scripts pass to Accelerate's ``log``.
 
 ::
 
@@ -27,14 +27,14 @@ __all__ = ["ResoluteTracker", "ResumableLoader"]
 
 
 class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # without Accelerate it is Any
-    """Reports what ``accelerator.log`` is given, on the main process.
+    """A tracker for Accelerate that reports the metrics of ``accelerator.log``, on the main process.
 
     Args:
         context: The Core API.
 
     Attributes:
-        throughput: Takes what a ``ResumableLoader`` measures, and reports it whenever the script logs metrics
-            of training, in a trial of a cluster.
+        throughput: The measurements of a ``ResumableLoader``. They are reported whenever the script logs
+            training metrics, in a trial of a cluster.
 
     Examples:
         >>> from accelerate import Accelerator
@@ -102,18 +102,19 @@ class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # w
 class ResumableLoader:
     """A prepared loader that goes on with the next batch after ``accelerator.load_state``.
 
-    Each iteration is an epoch; the first one after a resume is the rest of the epoch that was interrupted, of
-    which the batches that were trained are read once more. What samplers, workers and the data set draw from
-    the generators of Python, NumPy and torch follows from the seed of torch and the number of the epoch.
+    Each iteration is an epoch. The first iteration after a resume yields the rest of the interrupted epoch;
+    to get there it reads the trained batches again, without yielding them. The random numbers that samplers,
+    workers and the data set draw from Python, NumPy and torch depend only on torch's seed and the number of
+    the epoch.
 
     Args:
-        loader: What ``accelerator.prepare`` returned of a loader.
-        tracker: Where to report how fast training is and how much of it waits for data; default: nowhere.
-            What the script does between two batches counts as training.
+        loader: A loader that ``accelerator.prepare`` returned.
+        tracker: The tracker that reports the training speed and the share of time spent waiting for data;
+            None reports neither. Time between two batches counts as training.
 
     Attributes:
-        epoch: Epochs that are over.
-        batches: Batches of the epoch that were yielded.
+        epoch: Number of completed epochs.
+        batches: Number of batches of the current epoch that were yielded.
 
     Examples:
         >>> import torch

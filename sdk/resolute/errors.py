@@ -25,9 +25,9 @@
     ├── ClosedConnectionError             (never crosses the wire)
     └── ForkedProcessError                (never crosses the wire)
 
-A service raises one of these; its interceptor turns it into a status with an ``ErrorInfo``; the client's
-interceptor turns that back into the same class. Preemption is not here: it is a return value, so that a
-broad ``except`` in a training script cannot swallow it.
+A service raises one of these. Its interceptor turns it into a status with an ``ErrorInfo``, and the client's
+interceptor turns that back into the same class. Preemption is not an error but a return value, so that a
+broad ``except`` in a training script cannot suppress it.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class ResoluteError(Exception):
     """Base of all errors of the platform.
 
     Args:
-        message: Names the object, its actual state and the remedy.
+        message: Text that names the object, its actual state and the remedy.
         resource: The object, such as ``trial 12``; empty when there is none.
         violations: Single faults of a request, for errors that list several.
-        metadata: More facts for programs.
+        metadata: Further facts for programs.
     """
 
     reason: ClassVar[str] = ""
@@ -96,7 +96,7 @@ class InvalidConfigError(InvalidArgumentError):
 
 
 class NotFoundError(ResoluteError):
-    """The named object does not exist, or the caller may not know of it."""
+    """The named object does not exist, or the caller may not see it."""
 
     reason = "NOT_FOUND"
     status = "NOT_FOUND"
@@ -110,14 +110,14 @@ class AlreadyExistsError(ResoluteError):
 
 
 class FailedPreconditionError(ResoluteError):
-    """Something that must be there first is not."""
+    """A precondition of the call is not met."""
 
     reason = "FAILED_PRECONDITION"
     status = "FAILED_PRECONDITION"
 
 
 class IllegalTransitionError(FailedPreconditionError):
-    """The object's state does not allow what was asked."""
+    """The object's state does not allow the requested change."""
 
     reason = "ILLEGAL_TRANSITION"
 
@@ -158,19 +158,19 @@ class ClientTooOldError(FailedPreconditionError):
 
 
 class AbortedError(ResoluteError):
-    """Something else happened first."""
+    """Another change happened first."""
 
     status = "ABORTED"
 
 
 class RunSupersededError(AbortedError):
-    """A later run has taken over; this one's authority is gone, its history is still taken."""
+    """A later run has replaced this one: its decisions are refused, its reports are still accepted."""
 
     reason = "RUN_SUPERSEDED"
 
 
 class ConflictError(AbortedError):
-    """The object changed meanwhile; read it again."""
+    """The object changed in the meantime; read it again."""
 
     reason = "CONFLICT"
 
@@ -246,7 +246,7 @@ class ClosedConnectionError(ResoluteError):
 
 
 class ForkedProcessError(ResoluteError):
-    """The call was made in a forked child, where the connection of its parent cannot be used."""
+    """The call was made in a forked child, which cannot use the connection of its parent."""
 
 
 def _subclasses(base: type[ResoluteError]) -> Iterable[type[ResoluteError]]:

@@ -22,12 +22,13 @@ class TrialInfo:
     """The trial that this process is part of.
 
     Attributes:
-        trial_id: Small number of the trial.
-        experiment_id: Small number of its experiment.
+        trial_id: Number of the trial.
+        experiment_id: Number of its experiment.
         trial_seed: Seed for its random numbers.
         hparams: Its hyperparameters.
-        skipped_batches: Batches to leave out because the [guard](../launch.md#spikes) of its experiment went
-            back behind them: the number of the first, from 0 over all runs, and of the one after the last.
+        skipped_batches: Ranges of batches to leave out because the [guard](../launch.md#spikes) of its
+            experiment resumed from a checkpoint before them: the number of the first batch, counted from 0
+            over all runs, and of the one after the last.
 
     Examples:
         A test of a script that reads ``get_cluster_info().trial`` can make one:
@@ -84,8 +85,8 @@ class RendezvousInfo:
 
     Attributes:
         container_addrs: Address of each container.
-        container_rank: Index of this one.
-        container_slot_counts: Slots of each container.
+        container_rank: Index of this container.
+        container_slot_counts: Number of slots of each container.
 
     Examples:
         >>> import resolute
@@ -122,16 +123,16 @@ class ClusterInfo:
     """The task that this process is part of.
 
     Attributes:
-        master_url: URL of the cluster: that of its HTTP gateway, or of gRPC where trials reach none.
+        master_url: URL of the cluster: of its HTTP gateway, or of gRPC if trials cannot reach the gateway.
         cluster_id: UUID of the cluster.
         agent_id: Name of the machine within the cluster.
         slot_ids: Slots of this container.
         task_id: Identifier of the task.
         allocation_id: Identifier of the allocation.
-        session_token: Token at the start of the task; it is renewed in a file.
+        session_token: Token at the start of the task; renewed tokens are in a file.
         task_type: ``TRIAL``, or the kind of another task.
-        master_cert_name: Name that the certificate must be for; None for the host's own.
-        master_cert_file: Certificate authority of the control plane; None for a plain port.
+        master_cert_name: Host name that the certificate must have; None for that of the address.
+        master_cert_file: File of the control plane's certificate authority; None for a plain port.
 
     Examples:
         >>> import resolute

@@ -6,13 +6,13 @@ from resolute.errors import NotFoundError
 
 
 class InvalidHP(Exception):  # noqa: N818 - the documented name
-    """Raise it when these hyperparameters make no sense: the trial ends and the search continues without it.
+    """Invalid hyperparameters. Raise it to end the trial; the search continues without it.
 
     Args:
-        msg: Why, for people.
+        msg: The reason, for people.
 
     Raises:
-        TypeError: ``msg`` is no text.
+        TypeError: ``msg`` is not text.
 
     Examples:
         >>> import resolute
@@ -33,15 +33,15 @@ class InvalidHP(Exception):  # noqa: N818 - the documented name
 
 
 class InvalidExperimentException(BaseException):
-    """The experiment is set up in a way that no restart can cure."""
+    """The experiment has a fault that no restart can remove."""
 
 
 class InvalidDataTypeException(InvalidExperimentException):
-    """A data loader, or what it yields, is of a kind that cannot be used.
+    """The type of a data loader or of its items is not supported.
 
     Args:
-        typ: The kind.
-        message: What is wrong with it.
+        typ: The type.
+        message: The fault.
     """
 
     def __init__(self, typ: type, message: str) -> None:
@@ -51,14 +51,14 @@ class InvalidDataTypeException(InvalidExperimentException):
 
 
 class InvalidModelException(InvalidExperimentException):
-    """The model is of a kind that cannot be used."""
+    """The type of the model is not supported."""
 
 
 class InvalidCheckpointException(RuntimeError):  # noqa: N818 - the documented name
-    """The checkpoint's files are not what the loader expects. Torch raises a RuntimeError for it too.
+    """The checkpoint's files do not have the expected form. It is also a RuntimeError, as torch raises.
 
     Args:
-        message: What is wrong with them.
+        message: The fault.
     """
 
     def __init__(self, message: str = "Invalid checkpoint.") -> None:
@@ -66,8 +66,8 @@ class InvalidCheckpointException(RuntimeError):  # noqa: N818 - the documented n
 
 
 class InternalException(Exception):  # noqa: N818 - the documented name
-    """Something was asked for at a time when it is not known."""
+    """A value was requested at a time when it is not known."""
 
 
 class CheckpointNotFound(NotFoundError):  # noqa: N818 - the documented name
-    """There is no such checkpoint, or its files are gone."""
+    """The checkpoint does not exist, or its files were deleted."""

@@ -1,1 +1,1 @@
-"""Modules that clients of older releases import besides the client itself."""
+"""Modules that scripts of older releases import beside the client itself."""

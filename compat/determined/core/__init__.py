@@ -1,4 +1,4 @@
-"""The Core API: ``resolute.core``, with an ``init`` under which a report that is wrong raises in its call."""
+"""The Core API: ``resolute.core``, with an ``init`` under which a wrong report raises in its call."""
 
 from __future__ import annotations
 

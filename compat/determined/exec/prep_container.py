@@ -1,4 +1,4 @@
-"""Finds a container of a run prepared: ``python3 -m determined.exec.prep_container``."""
+"""Does nothing, because the container is already prepared: ``python3 -m determined.exec.prep_container``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The Python SDK for people and tools: ``resolute.client``, and the names that it has here alone."""
+"""The Python SDK for people and tools: ``resolute.client``, and the names that only Determined has."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def remove_oauth_client(client_id: str) -> Any:
 
 
 class Determined(Client):
-    """A cluster, on behalf of one person: ``resolute.Client`` with the methods that it has here alone."""
+    """A cluster, called on behalf of one user: ``resolute.Client`` with methods that only Determined has."""
 
     get_models = Client.list_models
     stream_trials_metrics = Client.iter_trials_metrics

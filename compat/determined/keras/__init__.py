@@ -1,4 +1,4 @@
-"""Keras on the platform: ``resolute.keras``."""
+"""Training with Keras: ``resolute.keras``."""
 
 from resolute.keras import *
 from resolute.keras import ResoluteCallback as DeterminedCallback

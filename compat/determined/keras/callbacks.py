@@ -1,3 +1,3 @@
-"""Callbacks of Keras that trials use."""
+"""Keras callbacks for trials."""
 
 from resolute.keras.callbacks import *

@@ -1,4 +1,4 @@
-"""Starts the workers by Horovod where there are several: ``python3 -m determined.launch.autohorovod``."""
+"""Starts several workers by Horovod: ``python3 -m determined.launch.autohorovod``."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""Lightning's Trainer with the platform."""
+"""Training with Lightning's Trainer."""

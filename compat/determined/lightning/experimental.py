@@ -1,4 +1,4 @@
-"""Logs a training by Lightning that the cluster does not run, or one that it does."""
+"""Logs a Lightning training, whether the cluster runs it or not."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _rank_zero_only: Any = find_library().utilities.rank_zero_only
 
 
 class DetLogger(Logger):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
-    """A logger for Lightning's Trainer, which makes a trial of a training with ``core_v2``.
+    """A logger for Lightning's Trainer, which records a training as a trial by ``core_v2``.
 
     Args:
         defaults: The older spelling of ``config``.
-        unmanaged: The older spelling of where the experiment belongs.
-        config: Describes the experiment that is made, and where it belongs.
-        client: A connection; default one of its own.
+        unmanaged: The older spelling of the experiment's place.
+        config: Description and place of the created experiment.
+        client: A connection; the default is one of its own.
     """
 
     def __init__(

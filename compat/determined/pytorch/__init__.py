@@ -1,4 +1,4 @@
-"""Training in PyTorch: ``resolute.pytorch``, and the search for a DeepSpeed config."""
+"""Training with PyTorch: ``resolute.pytorch``, and the search for a DeepSpeed config."""
 
 from resolute.pytorch import *
 from resolute.pytorch.metrics.reducers import FunctionReducer

@@ -1,11 +1,11 @@
-"""Hugging Face's Trainer on the platform: ``resolute.transformers``."""
+"""Training with Hugging Face's Trainer: ``resolute.transformers``."""
 
 from resolute.core import SearcherOperation
 from resolute.transformers import ResoluteCallback
 
 
 class DetCallback(ResoluteCallback):
-    """Makes a training a trial: ``resolute.transformers.ResoluteCallback``, and the search's operation."""
+    """Makes a training a trial: ``resolute.transformers.ResoluteCallback``, with the search's operation."""
 
     @property
     def current_op(self) -> SearcherOperation | None:

@@ -1,1 +1,1 @@
-"""What engines read of configs, require of them, and do not support."""
+"""The config fields that engines read, require or do not support."""

@@ -1,4 +1,4 @@
-"""The parts of an engine's machine that configs may use: only those that the operator names."""
+"""The directories and devices of an engine's machine that configs may use: only those the operator names."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ HostPath = Annotated[Name, AfterValidator(_plain)]
 
 @dataclass(frozen=True, kw_only=True)
 class HostAccess:
-    """What the settings of an engine let configs have of its machine.
+    """The parts of an engine's machine that its settings allow configs to use.
 
-    What is mounted is a directory that the operator named, never one below it: trials may write there, and
-    an engine follows the link that a trial has put in the place of a directory to anywhere on its machine.
-    Within a container a link leads to nothing that is not in the container.
+    Only a directory that the operator named is mounted, never a subdirectory of it. Trials may write to it
+    and could replace a subdirectory by a link, which the engine would follow to any place on its machine.
+    Inside a container a link can only lead to paths of the container.
     """
 
     where: str

@@ -1,4 +1,4 @@
-"""What a pool requires of configs: a field with another value is refused by name, with the reason."""
+"""A pool's requirements for configs: a field with another value is refused by name, with the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.errors import Violation
 
 
 class ConfigRule(Protocol):
-    """What a pool requires of configs. A value, which worker processes are given."""
+    """A requirement of a pool for configs. It is a plain value, so it can be sent to worker processes."""
 
     def faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
         """What is wrong in a checked config, or in the sections of one that are there."""
@@ -19,7 +19,7 @@ class ConfigRule(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What a field must be where it is given."""
+    """The required value of a field, if the field is given."""
 
     path: str
     """Dotted path of the field; ``name[]`` stands for each entry of a list."""

@@ -1,4 +1,4 @@
-"""Fields of configs that other engines support less than processes of this machine do."""
+"""Config fields that other engines support less than the local engine does."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from resolute_engines.configs.requirements import Requirement
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedField:
-    """A field, or section, of configs that has no effect with an engine.
+    """A field or section of configs that has no effect with an engine.
 
     Attributes:
-        path: Dotted path.
-        reason: Why it has none, as a whole clause.
+        path: Dotted path of the field.
+        reason: The reason, as a whole clause.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Warnings of a pool about configs that it accepts."""
+"""A pool's warnings about configs that it accepts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class WarningRule(Protocol):
-    """Looks for something that the user would be surprised by."""
+    """Checks a config for an effect that would surprise the user."""
 
     def warnings(self, config: Mapping[str, Any]) -> Iterable[str]:
         """The warning about a checked config at its submission: which field, what follows, and what to do."""

@@ -51,13 +51,14 @@ _LOST = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.Time
 
 
 class DockerApi:
-    """One engine.
+    """The API of one Docker or Podman daemon.
 
     Args:
-        url: ``unix:///path`` or ``http://host:port``; the latter only where no other user can reach it.
-        deadline_seconds: How long one call may take.
-        silence_seconds: For how long a pull may say nothing.
-        answer_bytes: How much one answer may have.
+        url: ``unix:///path`` or ``http://host:port``. Use the latter only if no other user can reach the
+            port.
+        deadline_seconds: Time limit of one call.
+        silence_seconds: Longest time without output of a pull.
+        answer_bytes: Largest size of one answer.
     """
 
     def __init__(

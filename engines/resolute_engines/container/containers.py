@@ -1,4 +1,4 @@
-"""The containers, volumes and networks of runs in an engine, found by labels and names."""
+"""The containers, volumes and networks of runs on one daemon, looked up by labels and names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _REMOVING = "removing"
 
 @dataclass(frozen=True, kw_only=True)
 class ListedContainer:
-    """A container as the engine has it."""
+    """A container in the daemon's list."""
 
     name: str
     """Its name, and that of its volume."""
@@ -79,10 +79,10 @@ class ListedContainer:
 
 
 class Containers:
-    """The containers of a cluster in one engine.
+    """The containers of a cluster on one daemon.
 
     Args:
-        api: The engine.
+        api: The daemon.
         cluster_id: UUID of the cluster.
     """
 

@@ -1,4 +1,4 @@
-"""The engine ``container``: a container for each part of an allocation, by Docker's API."""
+"""The engine ``container``: it runs each part of an allocation in a container, by Docker's API."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _log = structlog.get_logger("container")
 
 @dataclass(frozen=True, kw_only=True)
 class EngineHost:
-    """The engine's machine: what configs may have of it, and what is mounted from it."""
+    """The engine's machine: the parts that configs may use, and the runtime that is mounted from it."""
 
     access: HostAccess
     """What of it configs may have."""
@@ -66,14 +66,14 @@ class ContainerEngine:
     """Runs allocations as containers.
 
     Args:
-        api: The engine.
-        options: Its settings.
-        pools: Those of its pools, by name.
-        terms: What every supervisor is given.
+        api: The daemon.
+        options: The engine's settings.
+        pools: The settings of its pools, by name.
+        terms: Parameters for every supervisor.
         host: The engine's machine.
-        cluster_id: UUID of the cluster, by which its containers are labelled.
-        own_address: ``host:port`` of the services now, to send what ended runs left; empty for where they
-            were when a run began.
+        cluster_id: UUID of the cluster, which is a label of its containers.
+        own_address: Current ``host:port`` of the services, for the data of ended runs; empty for the address
+            at the start of the run.
     """
 
     prompt = False

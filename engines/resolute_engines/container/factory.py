@@ -1,4 +1,4 @@
-"""Makes an engine of containers from its settings."""
+"""Creates a container engine from its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that ended containers left in their volumes, listed and read through the engine."""
+"""Lists and reads the files that ended containers left in their volumes."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ class _OpenFile:
 class HeldFiles:
     """The files of allocations whose containers have ended.
 
-    What is read in order comes from one answer of the engine, which has files as a whole only. To begin
-    within a file, all before that place is read and thrown away: near its beginning alone, and by one caller
-    at a time.
+    Sequential reads of a file share one answer of the daemon, because the daemon returns only whole files. A
+    read from a place within a file reads and discards everything before that place. This is done only near
+    the beginning of a file, and for one caller at a time.
 
     Args:
-        api: The engine.
-        containers: What allocations have there.
-        list_files: Lists, in a container, what an ended one left; returns the tar with the list.
+        api: The daemon.
+        containers: The containers of allocations.
+        list_files: Lists the files of an ended container by running another container; returns a tar with the
+            list.
     """
 
     def __init__(

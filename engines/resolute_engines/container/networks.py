@@ -28,10 +28,10 @@ _FIRST_ADDRESS = 10
 
 
 class Networks:
-    """The networks of an engine.
+    """The networks on one daemon.
 
     Args:
-        api: The engine.
+        api: The daemon.
     """
 
     def __init__(self, api: DockerApi) -> None:

@@ -1,4 +1,4 @@
-"""Released allocations: their unsent data is sent, then they are removed, in the background."""
+"""Released allocations: in the background, their unsent data is sent, then they are removed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _log = structlog.get_logger("container")
 
 
 class ContainerReleases:
-    """The allocations of an engine that were released and of which something is still there.
+    """The released allocations that still have containers or volumes on the daemon.
 
     Args:
-        api: The engine.
-        containers: What allocations have there.
-        send: Sends, by a token, what an ended container left; returns whether all has arrived.
-        timeout: Seconds for which it is tried again where the engine answers.
-        clock: Measures them.
+        api: The daemon.
+        containers: The containers of allocations.
+        send: Sends the data that an ended container left, with a token; returns whether everything has
+            arrived.
+        timeout: Seconds for which sending is retried while the daemon answers.
+        clock: Measures the timeout.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The request to the API for an allocation, made from its config and the settings of its pool."""
+"""The API request for an allocation, made from its config and the settings of its pool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NANO = 1_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerRequest:
-    """How the containers of an allocation are to be."""
+    """The specification of an allocation's containers."""
 
     spec: AllocationSpec
     """The allocation."""

@@ -1,4 +1,4 @@
-"""Builds the runtime: the parts of Resolute that are mounted into images that do not have them.
+"""Builds the runtime: the parts of Resolute that are mounted into images that do not contain them.
 
 ::
 
@@ -7,7 +7,7 @@
     cp311/start/          first on the path: adds the next at its end, so that the image's own packages win
     cp311/site/           Resolute and the packages that it needs, as they are installed here
 
-One Python makes its own part only. For images with another CPython run this module with that one:
+A Python version builds only its own part. For images with another CPython, run this module with that version:
 ``python -m resolute_engines.container.runtime FOLDER``.
 """
 

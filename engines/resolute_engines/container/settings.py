@@ -1,4 +1,4 @@
-"""Settings of an engine of containers and of its pools."""
+"""Settings of a container engine and of its pools."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ class ContainerEngineOptions(Section):
     """Options of an engine of type ``container``.
 
     Attributes:
-        url: Where Docker's API is served.
-        services_address: ``host:port`` where containers reach the services; empty for the same as here.
-        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+        url: Address of Docker's API.
+        services_address: ``host:port`` at which containers reach the services; empty for the same address as
+            here.
+        services_certificate: PEM file with the certificates to trust at that address; empty for those of the
             services.
-        runtime: Directory on the engine's machine with what is mounted into images so that supervisors run
-            there; empty to make it from this installation, when the engine is on this machine.
-        user: Who trials are in their containers, as ``uid:gid``.
-        networks: Whether each allocation has a network of its own. If not, all share the engine's default.
+        runtime: Directory on the engine's machine with the runtime, which is mounted into images; empty to
+            build it from this installation, if the engine is on this machine.
+        user: User of trials in their containers, as ``uid:gid``.
+        networks: Whether each allocation has a network of its own. If not, all share the daemon's default
+            network.
         bind_mounts: Directories of the engine's machine that configs may mount, and devices that they may
-            have. What lies below one is seen where that is mounted, and is not mounted by itself.
+            use. A subdirectory is visible within its mounted directory, but cannot be mounted by itself.
         checkpoint_directories: Directories of the engine's machine for checkpoints of the type ``shared_fs``.
-            Each workspace has a directory of its own there, which its trials see and no others.
+            Each workspace has its own subdirectory, which only its trials see.
         capabilities: Linux capabilities that configs may add.
-        credentials: File with credentials for registries, as ``docker login`` writes it; empty for none.
-        image_timeout: Seconds for which a registry may be away or answer with errors before a run fails.
+        credentials: File with credentials for registries, in the format of ``docker login``; empty for none.
+        image_timeout: Seconds for which a registry may be unavailable or answer with errors before a run
+            fails.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"image_patience": "image_timeout"}
@@ -77,15 +80,16 @@ class ContainerPoolOptions(Section):
     """Options of a pool of containers.
 
     Attributes:
-        slots: Number of slots: processor shares, where it has no GPUs.
-        gpus: Names of GPUs, as CDI has them, such as ``nvidia.com/gpu=0``; each is a slot.
-        slots_per_node: Most slots of a container: a trial with more gets several. Left out, all of the pool.
-        image: Image of trials whose config names none.
-        cpus_per_slot: Processors of each slot; trials without slots get as many.
-        memory_per_slot: Memory of each slot; trials without slots get as much.
+        slots: Number of slots; without GPUs they are shares of the processors.
+        gpus: CDI names of GPUs, such as ``nvidia.com/gpu=0``; each is a slot.
+        slots_per_node: Most slots of a container. A trial with more slots gets several containers. The
+            default is the number of slots of the pool.
+        image: Default image of trials.
+        cpus_per_slot: Processors of each slot; a trial without slots gets the same number.
+        memory_per_slot: Memory of each slot; a trial without slots gets the same amount.
         pids: Most processes and threads of a container.
-        max_aux_containers_per_agent: Most trials without slots at a time; the others wait.
-        shm_size: Shared memory of containers whose config says nothing of it.
+        max_aux_containers_per_agent: Most trials without slots at one time; others wait.
+        shm_size: Default size of the shared memory of containers.
     """
 
     slots: Annotated[SmallCount, Field(ge=1)] | None = None

@@ -1,1 +1,1 @@
-"""What several engines need: attempts, named tasks, watching, late kills, releases and run directories."""
+"""Parts that several engines share: attempts, named tasks, polling, late kills, releases, run directories."""

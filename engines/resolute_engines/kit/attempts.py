@@ -1,4 +1,4 @@
-"""Applies an operation to many items; the failure of one does not stop the others."""
+"""Applies an operation to many items. The failure of one does not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of daemons over HTTP, of which no more is kept than is sensible."""
+"""Reads HTTP answers of daemons up to a limit of size."""
 
 from __future__ import annotations
 

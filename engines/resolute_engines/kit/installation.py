@@ -1,4 +1,4 @@
-"""Whether nodes have Resolute, of the version of this machine."""
+"""Checks whether nodes have Resolute in the version of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills of allocations that do not end within their grace period."""
+"""Kills allocations that do not end within their grace period."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _log = structlog.get_logger("engine")
 
 
 class LateKills:
-    """Waits for the grace of allocations that were asked to end, and kills them after it.
+    """Waits for the grace period of allocations that were asked to end, and then kills them.
 
     Args:
         engine: Name of the kind of engine, shown in dumps of a running process.
-        kill: Ends an allocation at once; repeated until it succeeds.
+        kill: Ends an allocation at once. It is repeated until it succeeds.
     """
 
     def __init__(self, engine: str, kill: Callable[[str], Awaitable[None]]) -> None:

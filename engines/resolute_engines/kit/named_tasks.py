@@ -1,4 +1,4 @@
-"""Named tasks; at most one of each name runs at a time."""
+"""Named tasks, of which at most one of each name runs at a time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _log = structlog.get_logger("engine")
 
 
 class NamedTasks:
-    """Tasks of one owner, which ends them.
+    """The tasks of one owner, which cancels them.
 
     Args:
-        prefix: Begins the names of the tasks, shown in dumps of a running process.
+        prefix: Prefix of the names of the tasks, shown in dumps of a running process.
     """
 
     def __init__(self, prefix: str) -> None:

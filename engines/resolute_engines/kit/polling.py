@@ -12,14 +12,14 @@ from resolute_engines.protocol import CapacityChange, ContainerReport, EngineEve
 
 
 class Polling:
-    """The looks at one engine, and the pools as the last of them found them.
+    """The polling of one engine, and its pools as of the last poll.
 
     Args:
-        pools: The pools before the first look, by their names.
-        look_at_runs: Returns what changed of containers since the look before.
-        look_at_nodes: Returns the pools as they are now.
-        seconds: Time between two looks at the runs.
-        looks_a_capacity: How many looks at the runs go by between two at the nodes.
+        pools: The pools before the first poll, by name.
+        look_at_runs: Returns the changes of containers since the previous poll.
+        look_at_nodes: Returns the current pools.
+        seconds: Time between two polls of the runs.
+        looks_a_capacity: Number of polls of the runs between two polls of the nodes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Releases of allocations whose engine sends their remaining data: wait for it, then remove them."""
+"""Releases allocations whose engine sends their remaining data: waits for that, then removes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_PAUSE_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftoverContainer:
-    """What is left of one container of an allocation."""
+    """A leftover container of an allocation."""
 
     ended: bool
     """Whether nothing of its run lives."""
@@ -37,7 +37,7 @@ class LeftoverContainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftoverContainers:
-    """What an engine has of an allocation."""
+    """The leftover containers of an allocation."""
 
     ended: bool
     """Whether nothing of it runs, and nothing of it will."""
@@ -46,7 +46,7 @@ class LeftoverContainers:
 
 
 class Allocations(Protocol):
-    """What an engine has of allocations."""
+    """The calls by which an engine's leftovers of allocations are read and removed."""
 
     async def leftover_containers(self, allocation_id: str) -> LeftoverContainers | None:
         """What is left of an allocation; None if nothing is.
@@ -63,14 +63,14 @@ class Allocations(Protocol):
 
 
 class Releases:
-    """Allocations that were released.
+    """The released allocations.
 
     Args:
-        engine: Names the type of engine, in the log and in names of tasks.
-        allocations: What it has.
-        outage_timeout: Seconds for which containers try to send while no service answers.
-        log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
-        forget: Called when all of an allocation was removed.
+        engine: Type of the engine, for the log and for names of tasks.
+        allocations: The engine's leftovers of allocations.
+        outage_timeout: Seconds for which containers keep trying to send during an outage of the services.
+        log_wait: Seconds for which the end of a run waits until the logs service has stored the last lines.
+        forget: Called when an allocation is removed completely.
     """
 
     def __init__(

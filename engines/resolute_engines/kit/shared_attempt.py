@@ -1,4 +1,4 @@
-"""An attempt that concurrent callers share, with a bounded wait."""
+"""One attempt that concurrent callers share, with a bounded wait."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ T = TypeVar("T")
 
 
 class SharedAttempt(Generic[T]):
-    """Has those who ask while something is under way share its outcome.
+    """Runs one attempt at a time. Callers during the attempt share its result.
 
-    It is not cancelled when it takes too long: what it waits for, such as another program, would stay.
+    A late attempt is not cancelled, because that would not end the work that it waits for, such as another
+    program.
 
     Args:
-        name: Names its task.
-        work: What is done.
-        seconds: How long one who asks waits.
-        late: Says what is under way for longer, and what to look at.
+        name: Name of its task.
+        work: The work of the attempt.
+        seconds: Longest wait of a caller.
+        late: Message of the error after that time: the work that is late, and what to check.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Access to shared storage: if its server does not answer, nothing else is blocked."""
+"""Access to shared storage that does not block the process if the storage's server does not answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _THREADS = {"ask": 4, "walk": 1, "clean": 2}
 
 
 class RunStorage(Protocol):
-    """Makes calls that block in threads."""
+    """Makes blocking calls in threads."""
 
     async def ask(self, about: str, call: Callable[[], T]) -> T:
         """Makes a short call about an allocation; about all of them if that is empty."""
@@ -35,7 +35,7 @@ class RunStorage(Protocol):
 
 
 class OwnDisk:
-    """A disk of this machine, without which nothing here works: the threads are the event loop's."""
+    """A local disk, whose calls use the threads of the event loop: without this disk nothing here works."""
 
     async def ask(self, about: str, call: Callable[[], T]) -> T:
         """Makes a call in a thread."""
@@ -51,15 +51,15 @@ class OwnDisk:
 
 
 class SharedStorage:
-    """A directory whose server may stop answering, by threads of its own. To be closed after use.
+    """A directory whose server may stop answering, accessed by threads of its own. Close it after use.
 
-    What is late goes on, as nothing can end it. As long as it does, no other call of its kind is made about
-    the same allocation, so that what is repeated never runs beside what it repeats.
+    A late call continues, because nothing can end it. Until it ends, no other call of its kind is made for
+    the same allocation, so a repetition never runs at the same time as the call that it repeats.
 
     Args:
-        directory: Named in messages.
-        name: Begins the names of the threads.
-        seconds: How long a question may take.
+        directory: The directory, for messages.
+        name: Prefix of the names of the threads.
+        seconds: Time limit of a short call.
     """
 
     def __init__(self, directory: Path, *, name: str, seconds: float = _QUESTION_SECONDS) -> None:
@@ -119,7 +119,7 @@ class SharedStorage:
 
 
 class _Threads:
-    """A few daemon threads, begun with the first call; those of an executor would be joined at the end."""
+    """A few daemon threads, started with the first call. An executor would join its threads at exit."""
 
     def __init__(self, name: str, *, threads: int) -> None:
         self._name = name

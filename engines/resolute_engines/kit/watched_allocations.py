@@ -1,4 +1,4 @@
-"""The watched allocations and their reported states: each change and each end is reported once."""
+"""The watched allocations and their reported states. Each change and each end is reported once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from resolute_engines.protocol import ContainerReport, ContainerState
 
 
 class WatchedAllocations:
-    """Allocations of an engine that is asked again and again how its containers are."""
+    """The watched allocations of an engine whose containers are polled."""
 
     def __init__(self) -> None:
         self._reported: dict[str, dict[int, ContainerReport]] = {}

@@ -1,8 +1,8 @@
-"""Kubernetes, by its API.
+"""The Kubernetes engine, by Kubernetes' API.
 
-`connection` makes calls with deadlines and bounds, `pods` reads what the API server says of a Pod into
-values, `pod_spec` merges what a config adds to a Pod, `objects` writes what is submitted, and `client`
-submits, finds, watches and ends groups of Pods by their names. `engine` runs trials through them: `request`
-makes Pods of an allocation, `states` says what became of them, `settings` has the options of the engine,
-and `factory` makes it of that.
+`connection` makes calls with deadlines and bounds. `pods` parses the API server's data about a Pod.
+`pod_spec` merges a config's additions to a Pod. `objects` builds the submitted objects. `client` submits,
+lists, watches and ends groups of Pods by name. `engine` runs trials as Pods: `request` builds the Pods of an
+allocation, `states` derives the states of its containers, `settings` has the options of the engine, and
+`factory` creates the engine from them.
 """

@@ -1,4 +1,4 @@
-"""Submits, finds, watches and ends groups of Pods by their names: one name is one group, once."""
+"""Submits, lists, watches and ends groups of Pods by name. A name stands for one group, created once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WATCH_SECONDS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A group as Kubernetes has it."""
+    """A submitted group of Pods."""
 
     name: str
     """Its name."""
@@ -58,7 +58,7 @@ class KubernetesClient:
 
     Args:
         api: Makes the calls.
-        namespace: Where the Pods are.
+        namespace: Namespace of the Pods.
     """
 
     def __init__(self, api: KubernetesApi, *, namespace: str) -> None:

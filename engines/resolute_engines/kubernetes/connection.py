@@ -51,7 +51,7 @@ READING = "credentials of Kubernetes are being read, see whether the program end
 
 
 class ExpiredError(UnavailableError):
-    """What is asked for goes on from a version that the API server has forgotten: begin anew."""
+    """The API server no longer has the resource version from which a watch continues. Start again."""
 
 
 class KubernetesApi:
@@ -59,10 +59,10 @@ class KubernetesApi:
 
     Args:
         client: The library's client of it.
-        kubeconfig: Where its credentials came from; empty for the service account of the Pod that this is.
-        context: The context of that file; empty for its own choice.
-        deadline_seconds: How long one call may take.
-        answer_bytes: How much one answer may have.
+        kubeconfig: File with the credentials; empty for the service account of this process's Pod.
+        context: Context of that file; empty for the file's default.
+        deadline_seconds: Time limit of one call.
+        answer_bytes: Largest size of one answer.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class KubernetesApi:
         Args:
             kubeconfig: A file as kubectl has it; empty for the service account of the Pod that this is.
             context: A context of that file; empty for its own choice.
-            deadline_seconds: How long one call may take.
+            deadline_seconds: Time limit of one call.
 
         Raises:
             FailedPreconditionError: There are none, or they cannot be read.

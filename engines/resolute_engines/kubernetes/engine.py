@@ -1,4 +1,4 @@
-"""The engine ``kubernetes``: a Pod for each part of an allocation."""
+"""The engine ``kubernetes``: it runs each part of an allocation in a Pod."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class KubernetesEngine:
     """Runs allocations as Pods.
 
     Args:
-        connect: Makes a connection to the API server.
+        connect: Opens a connection to the API server.
         options: The engine's settings.
-        pools: Those of its pools, by name.
-        terms: What every supervisor is given.
-        cluster_id: UUID of the cluster, by which its Pods are labelled.
+        pools: The settings of its pools, by name.
+        terms: Parameters for every supervisor.
+        cluster_id: UUID of the cluster, which is a label of its Pods.
     """
 
     prompt = False

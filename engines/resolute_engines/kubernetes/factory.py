@@ -1,4 +1,4 @@
-"""Makes an engine of Kubernetes from its settings."""
+"""Creates a Kubernetes engine from its settings."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ _SECRET_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodGroup:
-    """Pods that are submitted together, and that reach each other by name.
+    """Pods that are submitted together and reach each other by name.
 
-    Pod ``N`` is ``rank-N.NAME`` to the others, from before it is ready.
+    The others reach Pod ``N`` as ``rank-N.NAME``, even before it is ready.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The status of a Pod as a value."""
+"""Parses the status of a Pod."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _DISRUPTIONS = frozenset(
 
 
 class PodState(Enum):
-    """How far a Pod is."""
+    """The state of a Pod."""
 
     QUEUED = "QUEUED"
     """It has no node yet."""
@@ -67,7 +67,7 @@ class PodState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A Pod as Kubernetes sees it."""
+    """A Pod with its status in Kubernetes."""
 
     name: str
     """Its name."""

@@ -1,4 +1,4 @@
-"""The Pods of an allocation, made from its config and the settings of its pool."""
+"""Builds the Pods of an allocation from its config and the settings of its pool."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def group_name(allocation_id: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PodRequest:
-    """How the Pods of an allocation are to be."""
+    """The specification of an allocation's Pods."""
 
     spec: AllocationSpec
     """The allocation."""

@@ -39,18 +39,18 @@ class KubernetesEngineOptions(Section):
     """Options of an engine of type ``kubernetes``.
 
     Attributes:
-        namespace: Where its Pods are.
-        kubeconfig: File with credentials as kubectl has it; empty for the service account of the Pod that the
-            services run in.
-        context: A context of that file; empty for its own choice.
-        services_address: ``host:port`` where Pods reach the services; empty for the same as here.
-        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+        namespace: Namespace of its Pods.
+        kubeconfig: File with credentials, in kubectl's format; empty for the service account of the services'
+            Pod.
+        context: Context of that file; empty for the file's default.
+        services_address: ``host:port`` at which Pods reach the services; empty for the same address as here.
+        services_certificate: PEM file with the certificates to trust at that address; empty for those of the
             services.
-        runtime_image: Image with Resolute that images of trials are given Resolute from; empty where they
-            have it themselves.
-        python: Interpreter in images that have Resolute themselves.
-        user: Who trials are in their containers, as ``uid:gid``.
-        image_timeout: Seconds for which an image, or what else a container wants, may be missing.
+        runtime_image: Image from which Resolute is copied into the images of trials; empty if those contain
+            Resolute.
+        python: Interpreter in images that contain Resolute.
+        user: User of trials in their containers, as ``uid:gid``.
+        image_timeout: Seconds for which an image, or another object that a container needs, may be missing.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"image_patience": "image_timeout"}
@@ -67,11 +67,12 @@ class KubernetesEngineOptions(Section):
 
 
 class PriorityClass(Section):
-    """Which priority class Pods get.
+    """The priority class of Pods for a range of priorities.
 
     Attributes:
-        up_to: The least urgent ``resources.priority`` that gets it, of those that no class before it gets.
-        name: What Kubernetes calls the class.
+        up_to: The least urgent ``resources.priority`` that gets this class. More urgent ones get an earlier
+            class if its range includes them.
+        name: Name of the class in Kubernetes.
     """
 
     up_to: Annotated[Positive, Field(le=LEAST_PRIORITY)] = LEAST_PRIORITY
@@ -82,23 +83,24 @@ class KubernetesPoolOptions(Section):
     """Options of a pool of such an engine.
 
     Attributes:
-        image: Image of trials whose config names none.
-        slots_per_node: Slots of each Pod of a trial that has several.
-        slot_type: What a slot is.
-        gpu_resource: What Kubernetes calls a GPU.
-        max_slots: Most slots of a trial; any number if left out.
-        most_allocations: Most trials that Kubernetes is given at a time; the others wait here.
-        priority_classes: Priority classes of Pods; without any, Pods have that of the pod_spec, or none.
+        image: Default image of trials.
+        slots_per_node: Slots of each Pod of a trial with several Pods.
+        slot_type: Kind of a slot.
+        gpu_resource: Name of a GPU resource in Kubernetes.
+        max_slots: Most slots of a trial; the default is no limit.
+        most_allocations: Most trials that are submitted to Kubernetes at one time; others wait in the queue
+            of the cluster.
+        priority_classes: Priority classes of Pods. Without any, Pods have the class of the pod_spec, or none.
         kueue_queue: Queue of Kueue that admits the Pods of a run together; empty for none.
-        cpus_per_slot: Processors of each slot; trials without slots get as many.
-        memory_per_slot: Memory of each slot; trials without slots get as much.
-        preemption_grace: Seconds between the notice that a Pod must go and its end.
-        pod_spec: What is added to every Pod; ``environment.pod_spec`` of a config goes first.
-        allowed_pod_spec: Fields that configs may set in ``environment.pod_spec`` beside the harmless ones, by
-            their paths, such as ``spec.volumes.hostPath``; ``*`` for all.
-        allowed_secrets: Secrets of the namespace that configs may use there.
-        checkpoint_directories: Where ``pod_spec`` mounts directories for checkpoints of the type
-            ``shared_fs``; of each, a trial sees what is its workspace's.
+        cpus_per_slot: Processors of each slot; a trial without slots gets the same number.
+        memory_per_slot: Memory of each slot; a trial without slots gets the same amount.
+        preemption_grace: Seconds between the eviction notice of a Pod and its end.
+        pod_spec: Fields that are added to every Pod. ``environment.pod_spec`` of a config takes precedence.
+        allowed_pod_spec: Paths of fields that configs may set in ``environment.pod_spec`` beside the harmless
+            ones, such as ``spec.volumes.hostPath``; ``*`` for all.
+        allowed_secrets: Secrets of the namespace that configs may use in ``environment.pod_spec``.
+        checkpoint_directories: Paths at which ``pod_spec`` mounts directories for checkpoints of the type
+            ``shared_fs``. A trial sees only its workspace's part of each.
     """
 
     image: Text = ""

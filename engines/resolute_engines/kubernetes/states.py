@@ -1,4 +1,4 @@
-"""The states of an allocation's containers, from the status of their Pods."""
+"""Derives the states of an allocation's containers from the status of their Pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support of config fields in pools of Kubernetes."""
+"""The support of config fields in Kubernetes pools."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _NODES = no_node_excluded("Kubernetes", instead="name nodes to avoid by an affin
 
 @dataclass(frozen=True, slots=True)
 class UnmountedStorage:
-    """Warns of checkpoints in a directory where Pods have no volume: the services never see them there.
+    """Warns of checkpoints in a directory on which Pods have no volume: the services never see them.
 
-    It is no more than a warning: the cluster may add volumes by itself, and scripts may save nothing.
+    It is only a warning, because the cluster may add volumes by itself, and scripts may save nothing.
     """
 
     pod_spec: Mapping[str, Any]

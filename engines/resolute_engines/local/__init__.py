@@ -1,4 +1,4 @@
-"""This machine: supervisors run as processes that outlive the services.
+"""The local engine: supervisors run as processes of this machine that outlive the services.
 
 The state of a container is read from its run directory alone.
 """

@@ -1,4 +1,4 @@
-"""The engine of this machine: supervisors as processes of this machine, which outlive this process."""
+"""The engine ``local``: supervisors are processes of this machine, which outlive this process."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class LocalEngine:
     """Runs allocations on the slots of this machine.
 
     Args:
-        runs: Where run directories lie: ``<allocation>/<container rank>``.
-        slots: Number of slots; None to count GPUs, or else cores.
-        terms: What every supervisor is given.
-        nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
-            its own: trials across several machines can be tried on one.
-        address: ``host:port`` of the services now, to send what ended runs left; empty for where they were
-            when the run began.
+        runs: The directory with the run directories, ``<allocation>/<container rank>``.
+        slots: Number of slots; None for the number of GPUs, or of cores without GPUs.
+        terms: Parameters for every supervisor.
+        nodes: Number of machines that this one simulates, each with a share of the slots and its own loopback
+            address, so that trials across several machines can be tested on one.
+        address: Current ``host:port`` of the services, for the data of ended runs; empty for the address at
+            the start of the run.
         pool: Name of its pool.
     """
 

@@ -1,4 +1,4 @@
-"""Makes the engine of this machine from its settings."""
+"""Creates the local engine from its settings."""
 
 from __future__ import annotations
 

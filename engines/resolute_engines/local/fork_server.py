@@ -1,7 +1,7 @@
-"""Starts supervisors as forks of one process that has imported what they need.
+"""Starts supervisors as forks of one process that has imported their modules.
 
-That process is started with the engine, so that the first supervisor finds its imports done, and again for a
-supervisor that finds it gone. It ends when this one does; supervisors outlive both.
+That process starts with the engine, so that its imports are done before the first supervisor. If it has
+ended, the next supervisor starts it again. It ends with this process; supervisors outlive both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ForkServer:
     """Starts supervisors, from any thread.
 
     Args:
-        log: File that takes what the process says; it begins again with the process.
+        log: File for the output of the process. It is truncated when the process starts.
     """
 
     def __init__(self, log: Path) -> None:

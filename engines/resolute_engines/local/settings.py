@@ -1,4 +1,4 @@
-"""Settings of the engine of this machine and of its pool: there are none."""
+"""Settings of the local engine and of its pool, which have no options."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from resolute.contracts.documents.section import Section
 
 
 class LocalEngineOptions(Section):
-    """Options of an engine of type ``local``: none."""
+    """The options of an engine of type ``local``: none."""
 
 
 class LocalPoolOptions(Section):
-    """Options of its pool: none."""
+    """The options of a pool of the local engine: none."""

@@ -1,4 +1,4 @@
-"""The slots of this machine: its GPUs, or else its processor cores."""
+"""The slots of this machine: its GPUs, or its processor cores if it has no GPUs."""
 
 from __future__ import annotations
 

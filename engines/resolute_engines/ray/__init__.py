@@ -1,7 +1,7 @@
-"""Ray, by a driver: a process of its own, so that the services import nothing of Ray.
+"""The Ray engine, by a driver in a process of its own, so that the services do not import Ray.
 
-`driver` is the only module that imports it, and runs as a script, by any interpreter that has the Ray of the
-cluster; `client` starts it, asks it with deadlines, and starts it again. `engine` runs trials through them:
-`states` says what became of them, `settings` has the options of the engine, and `factory` makes it of
-that.
+`driver` is the only module that imports Ray. It runs as a script, in any interpreter that has the Ray version
+of the cluster. `client` starts it, calls it with deadlines, and restarts it. `engine` runs trials by the
+driver: `states` derives the states of containers, `settings` has the options of the engine, and `factory`
+creates the engine from them.
 """

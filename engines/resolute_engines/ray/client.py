@@ -1,4 +1,4 @@
-"""Calls the driver of Ray with deadlines; a driver that does not answer is restarted."""
+"""Calls the Ray driver with deadlines. A driver that does not answer is restarted."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TAIL_CHARACTERS = 1000
 
 
 class Driver:
-    """A process that asks Ray.
+    """The driver process.
 
     Args:
         address: ``host:port`` of Ray's head.
-        prefix: Begins the names of all that the cluster has.
-        python: Interpreter that has the Ray of the cluster; empty for this process's own.
-        deadline_seconds: How long one call may take, the start of the driver included.
+        prefix: Prefix of all names of the cluster in Ray.
+        python: Interpreter that has the Ray version of the cluster; empty for that of this process.
+        deadline_seconds: Time limit of one call, including the start of the driver.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The driver of Ray: a process that reads requests as lines of JSON on standard input, and answers them.
+"""The Ray driver: a process that reads requests as lines of JSON on standard input, and answers them.
 
-An allocation is a detached placement group of its name, and a detached actor for each of its containers. What
-must outlive both is kept in Ray's key-value store, below the same name:
+An allocation is a detached placement group with its name, and a detached actor for each of its containers.
+Data that must outlive both is in Ray's key-value store, under the same name:
 
     group           number of containers; there since it was launched
     RANK:made       its actor was created, which happens once
@@ -10,8 +10,8 @@ must outlive both is kept in Ray's key-value store, below the same name:
     RANK:over       whether all that it left was sent
     withdrawn       it was ended before any of it ran
 
-It is run by its path, by an interpreter that may have Ray and nothing else: so it imports no other module of
-ours, and Ray's workers are sent the class of the actors itself.
+It is started by its path, in an interpreter that may have only Ray. So it imports no other module of
+Resolute, and sends the class of the actors to Ray's workers.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def keys(prefix: str) -> list[str]:
 
 
 class Container:
-    """The actor of one container: starts a shim, passes words to it, and writes down what it says.
+    """The actor of one container: it starts a shim, passes commands to it, and stores its messages.
 
     Args:
-        key: Begins the container's keys.
+        key: Prefix of the container's keys.
         order: The launch order, as JSON.
-        python: Interpreter that has Resolute; empty for the worker's own.
-        directory: Where the container's folder is made; empty for the node's own directory for that.
-        prefix: Begins the folder's name.
+        python: Interpreter that has Resolute; empty for that of the worker.
+        directory: Directory for the container's folder; empty for the node's directory of temporary files.
+        prefix: Prefix of the folder's name.
     """
 
     def __init__(self, key: str, order: str, python: str, directory: str, prefix: str) -> None:
@@ -173,7 +173,7 @@ def keep_leftovers(python: str, directory: str, prefix: str) -> None:
     """Has someone on this node keep what was left there by shims that died with it.
 
     Args:
-        python: Interpreter that has Resolute; empty for the worker's own.
+        python: Interpreter that has Resolute; empty for that of the worker.
         directory: Where folders of containers lie; empty for the node's own directory for that.
         prefix: Begins the names of those of the cluster.
     """
@@ -193,7 +193,7 @@ def complaint_of(python: str, arguments: list[str]) -> str:
     """Runs an interpreter on this node; returns its output if it failed, else an empty text.
 
     Args:
-        python: Interpreter that has Resolute; empty for the worker's own.
+        python: Interpreter that has Resolute; empty for that of the worker.
         arguments: What follows it.
     """
     try:
@@ -212,10 +212,10 @@ def complaint_of(python: str, arguments: list[str]) -> str:
 
 
 class Allocations:
-    """Allocations of one cluster of ours.
+    """The allocations of one Resolute cluster.
 
     Args:
-        prefix: Begins the names of all that it has.
+        prefix: Prefix of all its names.
     """
 
     def __init__(self, prefix: str) -> None:

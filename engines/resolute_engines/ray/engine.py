@@ -1,4 +1,4 @@
-"""Trials as actors of Ray: a placement group for each allocation, an actor for each of its containers."""
+"""The engine ``ray``: a placement group for each allocation, an actor for each of its containers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _log = structlog.get_logger("ray")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RayNodes:
-    """What Ray's nodes have."""
+    """The paths and the interpreter on Ray's nodes."""
 
     python: str = ""
     """Interpreter of supervisors; empty for that of Ray's workers."""
@@ -58,14 +58,14 @@ class RayNodes:
 
 
 class RayEngine:
-    """Runs allocations as actors of one Ray.
+    """Runs allocations as actors of one Ray cluster.
 
     Args:
-        driver: Asks Ray; closed with this.
-        pools: What the settings say of each pool, by its name.
-        terms: What every supervisor is given.
-        nodes: What Ray's nodes have.
-        poll_seconds: Time between two looks at the runs.
+        driver: The Ray driver, which is closed with the engine.
+        pools: The settings of each pool, by name.
+        terms: Parameters for every supervisor.
+        nodes: The paths and the interpreter on Ray's nodes.
+        poll_seconds: Seconds between two polls of the runs.
     """
 
     prompt = False

@@ -1,4 +1,4 @@
-"""Makes an engine of Ray from its settings."""
+"""Creates a Ray engine from its settings."""
 
 from __future__ import annotations
 

@@ -26,16 +26,19 @@ def _head(address: str) -> str:
 
 
 class RayEngineOptions(Section):
-    """An engine of type ``ray``.
+    """Options of an engine of type ``ray``.
 
     Attributes:
         address: ``host:port`` of Ray's head.
-        services_address: ``host:port`` where the nodes reach the services; empty for the same as here.
-        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+        services_address: ``host:port`` at which the nodes reach the services; empty for the same address as
+            here.
+        services_certificate: PEM file with the certificates to trust at that address; empty for those of the
             services.
         python: Interpreter on the nodes that has Resolute; empty for that of Ray's workers.
-        driver_python: Interpreter on this machine that has the Ray of the cluster; empty for our own.
-        directory: Where run directories lie on each node; empty for its directory of temporary files.
+        driver_python: Interpreter on this machine that has the Ray version of the cluster; empty for that of
+            the services.
+        directory: Directory for run directories on each node; empty for the node's directory of temporary
+            files.
     """
 
     address: Annotated[Text, AfterValidator(_head)]
@@ -47,14 +50,15 @@ class RayEngineOptions(Section):
 
 
 class RayPoolOptions(Section):
-    """A pool of such an engine.
+    """Options of a pool of such an engine.
 
     Attributes:
-        slots_per_node: Slots of each node of a trial that has several.
-        slot_type: What a slot is.
-        max_slots: Most slots of a trial; as many as the nodes have if left out.
-        most_allocations: Most trials that Ray is given at a time; the others wait here.
-        resources: What else each container wants of Ray, such as ``{"accelerator_type:A100": 0.001}``.
+        slots_per_node: Slots on each node of a trial with several nodes.
+        slot_type: Kind of a slot.
+        max_slots: Most slots of a trial; the default is the number of slots of all nodes.
+        most_allocations: Most trials that are submitted to Ray at one time; others wait in the queue of the
+            cluster.
+        resources: Further Ray resources of each container, such as ``{"accelerator_type:A100": 0.001}``.
     """
 
     slots_per_node: Positive = 1

@@ -1,4 +1,4 @@
-"""The states of an allocation's containers, from the answers of the driver of Ray."""
+"""Derives the states of an allocation's containers from the answers of the Ray driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support of config fields in pools of Ray."""
+"""The support of config fields in Ray pools."""
 
 from __future__ import annotations
 

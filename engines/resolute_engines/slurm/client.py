@@ -1,4 +1,4 @@
-"""Submits, finds and ends jobs by their names: one name is one job, however often it is submitted."""
+"""Submits, lists and ends jobs by name. A name stands for one job, even if it is submitted several times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """What is submitted."""
+    """The specification of a job."""
 
     name: str
     """Names the job: letters, digits, dots, underscores and hyphens."""
@@ -44,7 +44,7 @@ class JobSpec:
 
 
 class SlurmClient:
-    """Jobs of this user.
+    """The Slurm jobs of this user.
 
     Args:
         commands: Runs Slurm's commands.

@@ -1,9 +1,9 @@
-"""Containers on the nodes: how a shim is started inside an image by Apptainer, Enroot or Pyxis.
+"""Starts shims inside images on the nodes, by Apptainer, Enroot or Pyxis.
 
-All three run as the job's user, on the host's network and process table, so that what the shim of a bare
-process does holds inside too. Resolute comes by a mount of the runtime, whose ``start.sh`` finds the image's
-Python. Mounted directories keep their paths, unless a config says otherwise. Nothing secret is in a command
-line: tokens lie in the run directory.
+All three run as the job's user, with the host's network and process table, so a shim works there as it does
+without a container. The runtime is mounted, and its ``start.sh`` looks up the image's Python. Mounted
+directories keep their paths, unless a config changes them. Command lines contain no secrets: tokens are in
+the run directory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OF_NODE = ("SLURM_JOB_ID", "SLURMD_NODENAME")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A directory of the node that the container sees."""
+    """A directory of the node that is mounted into the container."""
 
     source: str
     """Its path on the node."""
@@ -40,7 +40,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """What a shim runs in."""
+    """The container in which a shim runs."""
 
     kind: ContainerKind
     """What starts it."""
@@ -58,7 +58,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerStart:
-    """How a command is run in a container."""
+    """The command line that runs a command in a container."""
 
     step: tuple[str, ...] = ()
     """Options of ``srun`` that put the whole step into one; empty where no ``srun`` is needed."""

@@ -1,4 +1,4 @@
-"""Trials as jobs of Slurm: one for each allocation, with a supervisor on each node."""
+"""The engine ``slurm``: one job for each allocation, with a supervisor on each node."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ _log = structlog.get_logger("slurm")
 
 
 class SlurmEngine:
-    """Runs allocations as jobs of one Slurm.
+    """Runs allocations as jobs of one Slurm cluster.
 
     Args:
-        client: Submits and finds jobs.
-        pools: What the settings say of each pool, by its name.
-        runs: Where run directories lie: storage that this machine and all nodes share.
-        terms: What every supervisor is given.
-        nodes: What Slurm's nodes have.
-        cluster: Begins the names of this cluster's jobs.
-        own_address: ``host:port`` of the services as this machine reaches them.
-        poll_seconds: Time between two looks at the jobs.
+        client: Submits and lists jobs.
+        pools: The settings of each pool, by name.
+        runs: The directory with the run directories, on storage that this machine and all nodes share.
+        terms: Parameters for every supervisor.
+        nodes: The paths and the interpreter on Slurm's nodes.
+        cluster: Prefix of the names of this cluster's jobs.
+        own_address: ``host:port`` at which this machine reaches the services.
+        poll_seconds: Seconds between two polls of the jobs.
     """
 
     prompt = False

@@ -1,4 +1,4 @@
-"""Makes an engine of type ``slurm`` from its settings."""
+"""Creates a Slurm engine from its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that the nodes of a pool see the directory of the runs and have Resolute."""
+"""Checks that the nodes of a pool have Resolute and see the directory of the run directories."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ exit 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """What the nodes of a pool see."""
+    """The result of a check on the nodes of a pool."""
 
     nodes: tuple[str, ...]
     """Those that take jobs."""

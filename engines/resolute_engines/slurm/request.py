@@ -54,7 +54,7 @@ _SHIM = 'exec "$@" "$SLURM_PROCID"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmNodes:
-    """What Slurm's nodes have."""
+    """The paths and the interpreter on Slurm's nodes."""
 
     python: str
     """Interpreter of supervisors."""

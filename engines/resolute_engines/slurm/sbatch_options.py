@@ -1,4 +1,4 @@
-"""Options of ``sbatch`` that configs and pools may set."""
+"""The options of ``sbatch`` that configs and pools may set."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _SHORT = re.compile(r"(?P<flags>-[QOvsk]*)(?P<letter>[A-Za-z])?[ =]?(?P<value>.*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SbatchAccess:
-    """Which options of ``sbatch`` configs may set in a pool: those about resources, place and time.
+    """The options of ``sbatch`` that configs may set in a pool: those about resources, place and time.
 
-    Others make a job another user's or another cluster's, run a file, or reach what the services' user may
-    do with Slurm.
+    Other options submit as another user or to another cluster, run a file, or use permissions of the
+    services' user in Slurm.
     """
 
     pool: str

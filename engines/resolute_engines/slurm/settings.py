@@ -33,18 +33,20 @@ def _destination(text: str) -> str:
 
 
 class SlurmEngineOptions(Section):
-    """An engine of type ``slurm``.
+    """Options of an engine of type ``slurm``.
 
     Attributes:
-        directory: Where run directories lie: storage that this machine and all nodes share.
-        python: Interpreter on the nodes that has Resolute, as a path that they share.
-        runtime: Directory that the nodes share with what is mounted into images; pools of containers want it.
-        address: ``host:port`` of the services as the nodes reach them.
-        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+        directory: Directory for run directories, on storage that this machine and all nodes share.
+        python: Path of the interpreter that has Resolute, on storage that the nodes share.
+        runtime: Directory with the runtime, on storage that the nodes share. It is mounted into images; pools
+            with containers need it.
+        address: ``host:port`` at which the nodes reach the services.
+        services_certificate: PEM file with the certificates to trust at that address; empty for those of the
             services.
-        login: Destination of `ssh` where Slurm's commands are, such as ``user@host``; empty for this machine.
-        ssh_config: File with settings of `ssh`; empty for those of the user of the services.
-        conf: File that ``SLURM_CONF`` names, where the commands are; empty for Slurm's own choice.
+        login: Destination of `ssh` on which Slurm's commands run, such as ``user@host``; empty for this
+            machine.
+        ssh_config: File with settings of `ssh`; empty for those of the services' user.
+        conf: Value of ``SLURM_CONF`` for the commands; empty for Slurm's default.
     """
 
     directory: Annotated[Text, AfterValidator(_absolute)]
@@ -58,23 +60,24 @@ class SlurmEngineOptions(Section):
 
 
 class SlurmPoolOptions(Section):
-    """A pool of such an engine.
+    """Options of a pool of such an engine.
 
     Attributes:
-        partition: Slurm's partition; its default one if left out.
+        partition: Slurm's partition; the default is Slurm's default partition.
         slots_per_node: Slots of each node.
-        slot_type: What a slot is.
-        gpu_type: Kind of GPU to ask for, such as ``a100``.
-        max_slots: Most slots of a trial; as many as the partition's nodes have if left out.
-        most_allocations: Most jobs that Slurm is given at a time; what else there is waits here.
-        nice_per_priority: By how much the niceness of a job grows with each step of ``resources.priority``
-            from 1 on; None for jobs without any.
-        preemption_grace: Seconds before the end of a job's time at which it is asked to checkpoint.
-        sbatch_args: Further options of ``sbatch`` for every job; those of a config come after them.
+        slot_type: Kind of a slot.
+        gpu_type: Kind of GPU to request, such as ``a100``.
+        max_slots: Most slots of a trial; the default is the number of slots of the partition's nodes.
+        most_allocations: Most jobs that are submitted to Slurm at one time; others wait in the queue of the
+            cluster.
+        nice_per_priority: Increase of a job's niceness with each step of ``resources.priority`` from 1 on;
+            None for jobs without niceness.
+        preemption_grace: Seconds before a job's time limit at which it is asked to checkpoint.
+        sbatch_args: Further options of ``sbatch`` for every job. Options of a config follow them.
         allowed_sbatch_args: Names of options that configs may set beside those about resources, place and
             time, such as ``--mail-user``; ``*`` for all.
-        container: What starts a container for each node of a trial; None for bare processes.
-        image: Image of trials whose config names none.
+        container: Container runtime for each node of a trial; None for processes without containers.
+        image: Default image of trials.
         container_args: Further options of ``apptainer exec`` or ``enroot start``, or of Pyxis for ``srun``.
     """
 

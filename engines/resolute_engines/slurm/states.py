@@ -1,4 +1,4 @@
-"""The states of containers, from Slurm's state of the job and the files of their supervisors."""
+"""Derives the states of containers from Slurm's state of the job and the files of their supervisors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support of config fields in pools of Slurm."""
+"""The support of config fields in Slurm pools."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The shim of a supervisor beside an actor of Ray, controlled by pipes."""
+"""The shim of a supervisor beside a Ray actor, controlled by pipes."""

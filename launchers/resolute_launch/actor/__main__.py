@@ -1,4 +1,4 @@
-"""Runs the shim of an actor, detached from it, or sends the data of shims that died with this machine.
+"""Runs the shim of a Ray actor, detached from it, or sends the data of shims that this machine has lost.
 
 ``python -m resolute_launch.actor FOLDER``, or ``python -m resolute_launch.actor DIRECTORY PREFIX``.
 """

@@ -1,9 +1,9 @@
-"""Runs the supervisor of an actor of Ray, and sends its remaining data.
+"""Runs the supervisor of a Ray actor, and sends its remaining data.
 
-The actor writes into a pipe: the launch order as a line of JSON, then commands, ``stop`` or ``kill``, one a
-line. The end of the pipe means the end of the actor. The shim answers with lines of JSON: ``{"word": ...}``,
-the termination message of the run, and finally ``{"over": ...}``, whether all remaining data was sent. Any
-other output says why no supervisor began.
+The actor writes to a pipe: the launch order as a line of JSON, then commands, ``stop`` or ``kill``, one a
+line. The end of the pipe means the end of the actor. The shim answers with lines of JSON: ``{"word": ...}``
+with the termination message of the run, and finally ``{"over": ...}``, whether all remaining data was sent.
+Any other output is the reason why no supervisor started.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The parts of a run's container.
 
-The task and its information for the trial, the model definition, the environment, the process of the
+They are the task and its information for the trial, the model definition, the environment, the process of the
 entrypoint, and the collection of its output.
 """

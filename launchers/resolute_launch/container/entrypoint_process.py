@@ -1,7 +1,7 @@
 """A trial's processes: a shell that runs the startup hook, waits to be released, and becomes the entrypoint.
 
 The shell waits at the start barrier until its identity is on disk and the rendezvous is complete. If the
-supervisor dies before, the pipe of the shell closes and the shell ends: no entrypoint runs unrecorded.
+supervisor dies before that, the shell's pipe closes and the shell ends, so no entrypoint runs unrecorded.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def process_tree_of(run: RunDirectory, leader: ProcessIdentity | None) -> Proces
 
 
 class StartedProcess(Protocol):
-    """A process that waits to be released: a shell, or a fork that a parked process made."""
+    """A process that waits to be released: a shell, or a fork of a parked process."""
 
     @property
     def pid(self) -> int:
@@ -136,10 +136,10 @@ class Shell:
 
 
 class EntrypointProcess:
-    """The entrypoint's processes, in a session of their own. Their identity is written to disk.
+    """The entrypoint's processes, in a session of their own, with their identity on disk.
 
     Args:
-        process: The first of them.
+        process: The first process.
         run: Its run directory.
     """
 

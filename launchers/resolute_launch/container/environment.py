@@ -1,4 +1,4 @@
-"""The environment that an entrypoint runs in."""
+"""The environment variables of an entrypoint."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lists the files that an ended run left, for who does not see its run directory.
+"""Lists the files that an ended run left, for processes that cannot read its run directory.
 
-Run as ``python -m resolute_launch.container.left_files RUN_DIR``, in a container that has it. Writes the
-list into the run directory.
+It runs as ``python -m resolute_launch.container.left_files RUN_DIR``, in a container that has the run
+directory, and writes the list there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Takes the output of a trial's processes, line by line, into the spool of logs."""
+"""Collects the output of a trial's processes, line by line, in the spool of logs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stderr_pipe(run: RunDirectory) -> Path:
 
 
 class Stream:
-    """One named pipe that the trial writes to: its processes may open it again by name."""
+    """A named pipe that the trial writes to. Its processes may open it again by name."""
 
     def __init__(self, path: Path, stdtype: Stdtype, secrets: Secrets) -> None:
         path.unlink(missing_ok=True)
@@ -84,11 +84,11 @@ class OutputCollector:
 
     Args:
         run: The run directory; the pipes are in it.
-        writer: Takes the lines.
-        clock: Tells when a line was read.
-        barrier: Named pipe that is written to when the startup hook is done.
-        secrets: Redacted in the log.
-        hook_finished: Called in the thread of the collector when that happens.
+        writer: Receives the lines.
+        clock: Clock for the times of lines.
+        barrier: Named pipe to which the shell writes when the startup hook has finished.
+        secrets: The secrets to redact in the log.
+        hook_finished: Called in the collector's thread when the startup hook has finished.
     """
 
     def __init__(

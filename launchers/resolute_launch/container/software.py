@@ -1,6 +1,6 @@
-"""The software and the machine of a run: packages, interpreter, driver, host.
+"""The software and the machine of a run: packages, interpreter, driver and host.
 
-Only names of files and a few small files are read, so that it takes milliseconds beside the start of a trial.
+It reads only file names and a few small files, so that it takes milliseconds during the start of a trial.
 """
 
 from __future__ import annotations

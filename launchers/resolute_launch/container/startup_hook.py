@@ -1,4 +1,4 @@
-"""The startup hook of a run, and the environment that it installs into."""
+"""The startup hook of a run, and the overlay that it installs into."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class StartupHook:
     Args:
         task: The run's task.
         environ: The environment of the supervisor, with the limits of the cache.
-        interrupted: Asked while this waits and between files that it keeps; once true, waiting ends with
-            ``InterruptedError``, and nothing is kept.
-        wait: Waits for a number of seconds, or until something has happened to the run.
+        interrupted: Returns whether to stop. It is checked while the hook waits and between the files that it
+            caches. Once true, waiting ends with ``InterruptedError``, and nothing is cached.
+        wait: Waits some seconds, or until an event of the run.
         log_line: Adds a line to the log of the trial.
         clock: Tells the time.
     """

@@ -17,7 +17,7 @@ from resolute.contracts.values import to_mapping
 
 @dataclass(frozen=True)
 class Task:
-    """What to run, on which slots, in which directory."""
+    """The code to run, its slots and its directory."""
 
     spec: LaunchSpec
     """What to run, from the control plane."""

@@ -50,7 +50,7 @@ class ControlPlane:
 
     Args:
         channel: A channel of ``resolute.rpc``.
-        order: Names the allocation and the container.
+        order: The launch order, which names the allocation and the container.
     """
 
     def __init__(self, channel: grpc.Channel, order: LaunchOrder) -> None:

@@ -12,7 +12,7 @@ from resolute_launch.control_plane.outage_timeout import OutageTimeout
 
 @dataclass(frozen=True)
 class ControlPlaneConnection:
-    """A channel, the calls over it, and how long an outage may last."""
+    """A channel, the calls over it, and the outage timeout."""
 
     channel: grpc.Channel
     """Open for as long as the supervisor lives."""

@@ -21,14 +21,14 @@ _T = TypeVar("_T")
 
 
 class OutageTimeout:
-    """Time since the control plane last answered. Safe to use from several threads.
+    """The time since the control plane's last answer. Several threads may use it.
 
-    A supervisor that was stopped or suspended could not ask, so only the time between looks that follow each
-    other counts. While the control plane is away, one follows each attempt to renew the lease.
+    A stopped or suspended supervisor sends no calls. So only time between consecutive checks counts; during
+    an outage, a check follows each attempt to renew the lease.
 
     Args:
-        seconds: How long it may be away.
-        clock: Measures that.
+        seconds: Longest outage, in seconds.
+        clock: Measures the outage.
     """
 
     def __init__(self, seconds: float, *, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""The preemption signal that the trial sees: the server's, merged with this machine's own decisions."""
+"""The preemption signal for the trial: the server's, merged with this machine's decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resolute.contracts.run.shared_memory.flags import Flags
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """What the run must do."""
+    """The instruction to the run."""
 
     preempt: bool = False
     """Whether it must checkpoint and exit."""
@@ -28,14 +28,14 @@ class Directive:
 
 
 class SignalState:
-    """Merges the signals and shows the result to the trial. Safe to use from several threads.
+    """Merges the signals and writes the result for the trial. Several threads may use it.
 
-    The deadline of the processes is counted from when the signal was first received here, so that neither
-    a late delivery nor a wrong clock shortens the trial's time to checkpoint.
+    The deadline of the processes starts when this machine first receives the signal. So neither a late
+    delivery nor a wrong clock shortens the trial's time to checkpoint.
 
     Args:
         flags: Memory shared with the trial.
-        clock: Tells when a signal was received.
+        clock: Clock for the time of receipt.
         preemption_timeout: Seconds between a signal and SIGTERM to the processes.
     """
 

@@ -18,11 +18,11 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class SignalWatcher:
-    """A thread that watches one stream, which is reopened from the last revision when it breaks.
+    """A thread that watches one stream. If the stream breaks, the thread reopens it from the last revision.
 
     Args:
         control: The control plane.
-        signal_state: Takes the signals.
+        signal_state: Receives the signals.
         notify: Called in the thread when the directive has changed.
     """
 

@@ -1,5 +1,5 @@
-"""What an entrypoint executes.
+"""The modules that an entrypoint executes.
 
-How the `entrypoint` of a config becomes a command, the harness of Trial classes, and the modules that stand
-for those of `determined.exec`.
+They turn the `entrypoint` of a config into a command, run Trial classes, and replace the modules of
+`determined.exec`.
 """

@@ -18,7 +18,7 @@ _TRIAL_CLASS = re.compile(r"[a-zA-Z0-9_.]*:[a-zA-Z0-9_.]+")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be run."""
+    """The command to run."""
 
     argv: tuple[str, ...]
     """Program and arguments."""

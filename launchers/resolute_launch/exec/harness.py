@@ -1,7 +1,7 @@
 """Runs a Trial class that an experiment's config names: ``python -m resolute_launch.harness module:Class``.
 
-On a cluster the config and the search decide how it is trained; without one (``resolute experiment create
---local --test-mode``) one batch is trained, as a test.
+On a cluster the config and the search decide how it is trained. Without a cluster (``resolute experiment
+create --local --test-mode``) it trains one batch, as a test.
 """
 
 from __future__ import annotations

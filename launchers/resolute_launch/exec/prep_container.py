@@ -1,7 +1,7 @@
 """Prepares a container: ``python -m resolute_launch.exec.prep_container [--rendezvous ...]``.
 
-It does nothing, because the supervisor has already prepared the container. It exists for scripts in
-containers of other releases, which call it.
+It does nothing, because the supervisor has already prepared the container. It exists for container images of
+other releases, whose scripts call it.
 """
 
 from __future__ import annotations

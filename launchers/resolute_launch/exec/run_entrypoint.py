@@ -1,7 +1,7 @@
 """Runs the entrypoint of this trial's config: ``python -m resolute_launch.exec.run_entrypoint``.
 
-The command is the one that a supervisor runs, and takes the place of this process. Containers of other
-releases begin with it.
+The command is the one that a supervisor runs. It replaces this process. Container images of other releases
+start with this module.
 """
 
 from __future__ import annotations

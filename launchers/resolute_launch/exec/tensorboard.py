@@ -1,6 +1,6 @@
-"""Serves TensorBoard as a task, as `resolute tensorboard start` has it.
+"""Serves TensorBoard as a task, for `resolute tensorboard start`.
 
-The ``data`` of its config says whose event files it shows::
+The ``data`` of its config names the event files that it shows::
 
     tensorboard:
       sources: [{name: experiment 1, storage: {type: shared_fs, ...}, path: CLUSTER/tensorboard/experiment/1}]
@@ -35,7 +35,7 @@ _MISSING = "TensorBoard is not installed in the environment of the cluster: pip 
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """What is served, and for how long."""
+    """The served event files, and the idle timeout."""
 
     sources: Sequence[Mapping[str, Any]]
     """The name, the storage and the path in it of each directory of event files."""
@@ -46,7 +46,7 @@ class Board:
 
 
 class Requests:
-    """A WSGI application in front of another, which notes when it was asked last.
+    """A WSGI application in front of another one, which records the time of the last request.
 
     Args:
         application: The other one.

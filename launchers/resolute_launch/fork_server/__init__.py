@@ -1,4 +1,4 @@
-"""A process that has imported what supervisors need, and is forked for each of them.
+"""A process that has imported the modules of a supervisor, and is forked for each supervisor.
 
-Importing takes most of the start of a supervisor. `server` serves the requests of the resource manager.
+Imports take most of a supervisor's start time. `server` serves the requests of the engine.
 """

@@ -1,6 +1,6 @@
 """Forks supervisors: ``python -m resolute_launch.fork_server DESCRIPTOR [PADDING]``.
 
-DESCRIPTOR is a socket to the resource manager. PADDING is room for the command lines that forks show.
+DESCRIPTOR is a socket to the engine. PADDING reserves space for the command lines of forks.
 """
 
 from __future__ import annotations

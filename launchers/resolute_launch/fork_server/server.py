@@ -1,8 +1,8 @@
-"""Serves forks of this process: one thread, no event loop, and no connection that a fork would share.
+"""Serves forks of this process. It has one thread, no event loop, and no connection that a fork would share.
 
 A request is one packet: the run directory as text, with the lock and the log of the run as descriptors. The
-answer is a packet too, with the process id, or with what prevented the fork. The end of the connection is the
-end of this process; the supervisors that it forked go on.
+answer is one packet too: the process id, or the error that prevented the fork. This process ends with the
+connection; the forked supervisors continue.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The GPU usage of a run: `meter` adds up what `counters` reads, and tells `idleness`."""
+"""The GPUs of a run: `meter` measures usage, `idleness` detects idle ones, `xid_errors` reads errors."""

@@ -1,4 +1,4 @@
-"""Finds GPUs that do next to nothing."""
+"""Detects GPUs that are almost idle."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ class _Part:
 
 
 class Idleness:
-    """Tells when GPUs begin and cease to be idle.
+    """Reports when GPUs become idle, and when they work again.
 
     Args:
-        policy: How much they are to do.
-        report: Called when that changes: with how little they did, for people, and with an empty text.
+        policy: The required utilisation.
+        report: Called at each change: with a text for people when GPUs become idle, and with an empty one
+            when they work again.
     """
 
     def __init__(self, policy: UtilizationPolicy, *, report: Callable[[str], None]) -> None:

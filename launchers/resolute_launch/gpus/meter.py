@@ -1,4 +1,4 @@
-"""Adds up the GPU usage of a run."""
+"""Measures the GPU usage of a run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class MeasuredGpus(Protocol):
 
 
 class GpuMeter:
-    """Reads how much GPUs work, in a thread of its own, from ``start`` to ``stop``.
+    """Reads the utilisation of GPUs in a thread of its own, from ``start`` to ``stop``.
 
     Args:
-        open_gpus: Opens them, which may take a second.
-        clock: Tells how long a reading counts.
+        open_gpus: Opens the GPUs, which may take a second.
+        clock: Clock for the time that a reading covers.
         pause: Seconds between two readings.
-        idleness: Takes what the GPUs do while the entrypoint runs; None without a policy.
+        idleness: Receives the utilisation while the entrypoint runs; None without a policy.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Errors of GPUs in the kernel's log."""
+"""Xid errors: errors of GPUs in the kernel's log."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MOST_RECORDS = 100_000
 
 
 class XidErrors:
-    """The errors of a run's GPUs since its creation; none where the log may not be read.
+    """The errors of a run's GPUs since this object's creation; none if the log is not readable.
 
     Args:
-        devices: UUIDs of the run's GPUs. Where any is not known by its UUID, errors of all GPUs count.
-        log: The kernel's log, whose records are read one by one.
-        gpus: Where the driver says which GPU is at which address.
-        now: Tells the seconds since the boot.
+        devices: UUIDs of the run's GPUs. If the address of one of them is unknown, errors of all GPUs count.
+        log: The kernel's log, which is read record by record.
+        gpus: The driver's directory with the addresses of GPUs.
+        now: Returns the seconds since the boot.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Finds that nothing of a run moves, asks its processes where they are, and says who waits for whom."""
+"""Detects that a run hangs, asks its processes for their stacks, and names the ranks that keep it waiting."""

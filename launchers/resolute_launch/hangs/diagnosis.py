@@ -1,4 +1,4 @@
-"""Says in one sentence who waits for whom."""
+"""Describes in one sentence which ranks wait, and for which ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Who keeps a run from moving."""
+    """The cause of a hang: the ranks that keep a run waiting."""
 
     sentence: str
     """For people: those who wait, then those who keep them waiting."""
@@ -32,7 +32,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class _Posture:
-    """What ranks of one group have in common."""
+    """The common activity of a group of ranks."""
 
     waits: bool
     """Whether they wait for other ranks."""

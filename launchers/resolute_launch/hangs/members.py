@@ -1,4 +1,4 @@
-"""The processes of a run as the kernel knows them: ranks, states, and processor time."""
+"""The processes of a run from the kernel's data: ranks, states, and processor time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One process of a run that is not there to start others."""
+    """One process of a run, launchers excepted."""
 
     identity: ProcessIdentity
     parent: int

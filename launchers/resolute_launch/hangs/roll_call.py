@@ -1,4 +1,4 @@
-"""Asks the processes of a run, one after the other, for their stacks."""
+"""Asks the processes of a run for their stacks, one after the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One process, and what it answered."""
+    """The answer of one process."""
 
     member: Member
     text: str
@@ -41,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class RankAnswer:
-    """A rank: its first process, and what that has started."""
+    """The answers of a rank: of its first process, and of the processes that it has started."""
 
     rank: int
     first: Answer

@@ -15,19 +15,19 @@ _BUSY_SHARE = 0.05
 
 
 class Signs:
-    """Looks for what scripts tell; of those that tell nothing, for output and processor time.
+    """Checks for progress that scripts report; for scripts that report none, for output and processor time.
 
-    Spools are no sign: the profiler's thread writes into them while its script hangs.
+    Writes to spools do not count: the profiler's thread writes to them while its script hangs.
 
-    The latter two count also while a script says by a status that it does something else than to train, until
-    its next step or report.
+    Output and processor time also count from a script's status until its next step or report, because a
+    status may announce work other than training.
 
     Args:
         run: The run directory.
         tree: The processes.
-        output: How much output there was.
-        processor_interval: Seconds between two looks at processor time, for which all processes are read.
-        clock: Measures them.
+        output: Returns the amount of output so far.
+        processor_interval: Seconds between two readings of processor time, which read all processes.
+        clock: Measures the interval.
     """
 
     def __init__(

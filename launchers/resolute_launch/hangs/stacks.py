@@ -1,4 +1,4 @@
-"""Stacks as ``faulthandler`` writes them, and what a process is doing by its stack."""
+"""Parses stacks in the format of ``faulthandler``, and derives the activity of a process from its stack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _THREAD_MAIN = "_bootstrap"
 
 
 class Doing(Enum):
-    """What a thread is busy with."""
+    """The activity of a thread."""
 
     COLLECTIVE = "waits for the other ranks"
     BACKWARD = "is in a backward pass, where it may wait for the other ranks"

@@ -1,4 +1,4 @@
-"""How long nothing of a run has moved, and how long that may be."""
+"""The time since the last sign of life of a run, and its limit."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class Stall:
     """Measures the time without a sign of life. Time for which the whole machine stood still does not count.
 
     Args:
-        after: Seconds without one after which a run hangs; None to take that from the run's own pauses.
-        interval: Seconds between two looks.
-        clock: Measures.
+        after: Seconds without a sign of life after which a run hangs; None to derive them from the run's
+            earlier pauses.
+        interval: Seconds between two checks.
+        clock: Measures the time.
     """
 
     def __init__(self, after: float | None, *, interval: float, clock: Clock) -> None:

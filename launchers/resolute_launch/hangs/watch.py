@@ -1,4 +1,4 @@
-"""Watches a run for hangs, and says what keeps it."""
+"""Watches a run for hangs, and reports their cause."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ class HangSettings:
 
 
 class HangWatch:
-    """A thread that looks at the processes of a run from ``start`` to ``stop``.
+    """A thread that checks the processes of a run from ``start`` to ``stop``.
 
     Args:
         task: The run's task.
-        output: How much output there was.
+        output: Returns the amount of output so far.
         log_line: Adds a line to the log of the trial.
-        report: Tells the control plane what keeps the run; empty once it moves again.
+        report: Reports the cause of the hang to the control plane; an empty text once the run continues.
         end: Ends the run for a reason.
-        clock: Measures.
+        clock: Measures the time.
     """
 
     def __init__(

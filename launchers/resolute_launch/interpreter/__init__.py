@@ -1,1 +1,1 @@
-"""On the path of every interpreter of a run: what it reads at its start, by names of its own."""
+"""Modules that every interpreter of a run loads at its start. Their directory is on its path."""

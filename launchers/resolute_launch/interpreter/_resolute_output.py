@@ -1,9 +1,9 @@
-"""Keeps what a process of a run writes to stdout and to stderr in the order of writing.
+"""Keeps the order of a process's output to stdout and stderr.
 
-The two are separate pipes, and who finds bytes in both cannot tell which were first. So a process that goes
-from one stream to the other first waits until the other pipe has been read. The folder of this module is on
-``PYTHONPATH`` of every run, and the interpreter may be of any version: nothing is imported but the standard
-library, and in processes with other streams not even that.
+The streams are separate pipes, and a reader that finds bytes in both cannot tell which were written first. So
+a process that changes from one stream to the other first waits until the first pipe has been read. The folder
+of this module is on ``PYTHONPATH`` of every run, and the interpreter may have any version. So the module
+imports only the standard library, and nothing in processes with other streams.
 """
 
 import os
@@ -28,9 +28,9 @@ def name_pipes(stdout: int, stderr: int) -> str:
 
 
 class WaitBudget:
-    """How long the writes of a process wait in all: a second, and a twentieth of the time that passes.
+    """The time for which the writes of a process may wait: one second, plus a twentieth of the elapsed time.
 
-    A process that goes to and fro without end, or whose reader is away, is hardly slower for it.
+    So the waiting hardly slows a process that changes streams all the time, or whose reader is gone.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ def install() -> None:
     budget = WaitBudget()
 
     class Output(io.FileIO):
-        """One of the two. What is written here after the other has been written to waits first."""
+        """One of the two streams. A write to it waits if the other stream was written to last."""
 
         other: "Output"
 

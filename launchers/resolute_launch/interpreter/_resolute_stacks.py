@@ -1,8 +1,8 @@
-"""Lets the supervisor of a run ask each Python process where it is: by a signal, into a file of the run.
+"""Lets a run's supervisor ask each Python process for its stacks: by a signal, into a file of the run.
 
-The folder of this module is on ``PYTHONPATH`` of every run, and the interpreter may be of any version:
-nothing is imported but the standard library. What answers is written in C and wants no lock: a process
-answers also while it waits in a library, or holds Python's lock for ever.
+The folder of this module is on ``PYTHONPATH`` of every run, and the interpreter may have any version, so the
+module imports only the standard library. The handler is written in C and needs no lock: a process also
+answers while it waits in a library, or while it holds Python's lock for ever.
 """
 
 import os

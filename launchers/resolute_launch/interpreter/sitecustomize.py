@@ -1,8 +1,9 @@
-"""Read by each interpreter at its start, in every run.
+"""Runs at the start of each interpreter, in every run.
 
-In a run with an overlay the platform's interpreter gives way to the overlay's: a hook, an entrypoint or a
-script may name it by its path, and installs and imports as all others do. The folder of this module is on
-``PYTHONPATH``; nothing imports it by its full name, and the interpreter may be older than the platform's.
+In a run with an overlay the platform's interpreter replaces itself by the overlay's. So a hook, an entrypoint
+or a script that names the platform's interpreter by its path also uses the overlay. The folder of this module
+is on ``PYTHONPATH``; nothing imports it by its full name, and the interpreter may be older than the
+platform's.
 """
 
 import os

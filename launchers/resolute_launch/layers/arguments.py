@@ -28,7 +28,7 @@ class Request:
 
 
 class ArgumentParser(Protocol[_RequestT_co]):
-    """The grammar of one layer's command line, and what it parses to."""
+    """A parser of one layer's command line."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class UsageError(Exception):
     """The arguments cannot be parsed.
 
     Args:
-        message: What is wrong, printed below the usage; empty when only help was asked for.
+        message: The error, printed below the usage; empty if only help was requested.
         exit_code: Exit code of the layer.
     """
 

@@ -1,6 +1,6 @@
-"""Starts workers by Horovod where there are several, by torch.distributed where Horovod is missing.
+"""Starts several workers by Horovod, or by torch.distributed if Horovod is missing.
 
-This is what an entrypoint of the form ``module:Class`` goes through.
+An entrypoint of the form ``module:Class`` is started by this layer.
 """
 
 from __future__ import annotations

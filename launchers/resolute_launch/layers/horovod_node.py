@@ -2,10 +2,10 @@
 
     python -m resolute_launch.layers.horovod_node NODE ADDRESS PORT HORVODRUN_ARGUMENTS...
 
-horovodrun itself starts the ranks of other machines by ssh, and writes their whole environment into command
-lines to do so. Here every container starts its own ranks, as torchrun and DeepSpeed can, and none needs a way
-into the others. The words are read by horovodrun's own parser, and its rendezvous server is where ranks meet:
-in the first container, at the address and port that all containers know.
+horovodrun itself starts the ranks of other machines by ssh, with their whole environment in command lines.
+Here every container starts its own ranks, as with torchrun and DeepSpeed, so no container needs access to
+another one. horovodrun's own parser reads the arguments. Its rendezvous server runs in the first container,
+at the address and port that all containers know.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _interface(address: str) -> str:
 
 
 class _Ranks:
-    """The processes of this container's ranks; when one fails, the others are stopped."""
+    """The processes of this container's ranks. When one fails, the others are stopped."""
 
     def __init__(self, *, clock: Clock, grace: float) -> None:
         self._shutdown_sequence = ShutdownSequence(clock, grace=grace)

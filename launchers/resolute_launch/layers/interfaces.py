@@ -1,4 +1,4 @@
-"""Finds the network interface by which a machine reaches another."""
+"""Looks up the network interface by which this machine reaches another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch as plain data: what to start, in which environment, and how to stop it."""
+"""A launch as plain data: the command, its environment, and the way to stop it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _RESTARTING = {"--host_discovery_script", "--elastic_training"}
 
 
 class LaunchRefusedError(Exception):
-    """This launch cannot be carried out here; the message says why and what to do instead."""
+    """A launch that is impossible here. The message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """One launch on one container. Two plans of the same request and topology are equal."""
+    """One launch in one container. Two plans of the same request and topology are equal."""
 
     argv: tuple[str, ...]
     """Program and arguments."""

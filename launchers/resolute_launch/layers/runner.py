@@ -1,4 +1,4 @@
-"""Runs a plan: starts the launcher, forwards signals, kills what remains, reports the first failure."""
+"""Runs a plan: starts the launcher, forwards signals, kills leftover processes, reports the first failure."""
 
 from __future__ import annotations
 

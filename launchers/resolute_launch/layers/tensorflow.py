@@ -1,7 +1,7 @@
 """Starts one worker in every container of the run; ``TF_CONFIG`` lists all workers.
 
-TensorFlow has no launcher of its own: a strategy for several workers reads this variable in each of them. All
-of a container's devices are its one worker's.
+TensorFlow has no launcher of its own: in each worker, a strategy for several workers reads this variable. The
+one worker of a container has all of its devices.
 """
 
 from __future__ import annotations

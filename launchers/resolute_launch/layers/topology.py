@@ -1,4 +1,4 @@
-"""The containers that a launch spans, as one of them sees it."""
+"""The containers of a launch, and the position of this container among them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Where the workers run. The default is one worker on this machine, as outside of any cluster."""
+    """The places of the workers. The default is one worker on this machine, as outside of a cluster."""
 
     addresses: tuple[str, ...] = (_LOOPBACK,)
     """Address of each container, by rank."""

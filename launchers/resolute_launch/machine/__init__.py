@@ -1,1 +1,1 @@
-"""What the machine of a container does while the container runs."""
+"""Measures the machine of a container while the container runs, and asks whether it will be taken away."""

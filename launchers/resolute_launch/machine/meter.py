@@ -1,4 +1,4 @@
-"""Measures the machine of a container, and reports it to the control plane now and then."""
+"""Measures the machine of a container, and reports it to the control plane at intervals."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Measured(Protocol):
 
 
 class MachineMeter:
-    """A thread that measures from ``start`` to ``stop``; a failure is only logged.
+    """A thread that measures from ``start`` to ``stop``. A failure is only logged.
 
-    What it measures is apart from the reports of the script: it takes nothing of their room, and is replaced
-    as a whole with each message. Of a run that ends before the first reading nothing is reported.
+    Its measurements are separate from the reports of the script: they do not count against limits of reports,
+    and each message replaces the previous one. A run that ends before the first reading reports nothing.
 
     Args:
-        open_readings: Opens what measures.
-        report: Reports all that was measured to the control plane.
+        open_readings: Opens the readings.
+        report: Sends all measurements to the control plane.
         node: Name of the machine.
         clock: Tells the time.
         pause: Seconds between two readings.

@@ -1,4 +1,4 @@
-"""Means over periods, which are put together as they get older."""
+"""Means over periods, which are merged as they get older."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_NAMES = 200
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was measured from a time to the next."""
+    """The measurements of one period."""
 
     seconds: float
     means: Mapping[str, float]
@@ -46,11 +46,11 @@ class Period:
 class Periods:
     """A history of bounded size: the shortest periods are the newest ones.
 
-    Of two neighbours those are put together that are shortest for their age, so that a period is never much
-    longer than a fixed part of its age, and the last minutes stay as they were measured.
+    It merges the two neighbours that are shortest for their age. So a period is never much longer than a
+    fixed fraction of its age, and the last minutes keep their full resolution.
 
     Args:
-        most: How many periods are kept.
+        most: Largest number of periods.
     """
 
     def __init__(self, most: int = MOST) -> None:

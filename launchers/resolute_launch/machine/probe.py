@@ -1,4 +1,4 @@
-"""Asks the metadata server of a machine whether the machine is about to be taken away."""
+"""The machine probe: asks a machine's metadata server whether the machine will be taken away soon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("resolute.supervisor")
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataProbe:
-    """What is asked, and which answer means that the machine goes away."""
+    """The request, and the answer that means that the machine will be taken away."""
 
     url: str
     """Plain HTTP; redirects and proxies are not followed."""
@@ -83,14 +83,14 @@ def _body(response: http.client.HTTPResponse, clock: Clock, deadline: float) -> 
 
 
 class MachineProbe:
-    """A thread that asks for as long as a run lasts.
+    """A thread that asks until the end of the run.
 
-    A machine whose first answer says already that it goes away is not left because of it: the next run may
-    well be there again, and one after the other would be ended before it began.
+    If the first answer already announces the end of the machine, the run stays: the next run might start on
+    the same machine, and one run after the other would end before it began.
 
     Args:
-        probe: What to ask; None to ask nothing.
-        notice: Called in the thread once the machine goes away.
+        probe: The request; None to ask nothing.
+        notice: Called in the thread once the end of the machine is announced.
         log_line: Adds a line to the log of the trial.
         clock: Measures how long answers take.
     """

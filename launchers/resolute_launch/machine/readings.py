@@ -1,4 +1,4 @@
-"""Readings of this machine by the files of its kernel, and of its GPUs by their driver."""
+"""Readings of this machine from its kernel's files, and of its GPUs from their driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IDLE, _WAITING = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class MachineFiles:
-    """Where the kernel tells of the machine."""
+    """The kernel's files about the machine."""
 
     proc: Path = Path("/proc")
     group: Path = Path("/sys/fs/cgroup")
@@ -39,14 +39,14 @@ class _Counters:
 
 
 class Readings:
-    """Reads what the machine does: percent of processors and memory, bytes a second of disks and network.
+    """Reads the usage of the machine: percent of processors and memory, bytes a second of disks and network.
 
-    Memory is that of the container where it has a limit. What the kernel does not tell is left out.
+    Memory is that of the container if it has a limit. Values that the kernel does not provide are left out.
 
     Args:
         devices: The GPUs to read, by index or UUID.
         clock: Measures rates.
-        files: Where the kernel tells of the machine.
+        files: The kernel's files about the machine.
     """
 
     def __init__(

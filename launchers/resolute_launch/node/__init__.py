@@ -1,1 +1,1 @@
-"""The shim of a supervisor on a node of an allocation of Slurm."""
+"""The shim of a supervisor on a node of a Slurm allocation."""

@@ -1,4 +1,4 @@
-"""Keeps the supervisor of this node: ``python -m resolute_launch.node FOLDER RANK``."""
+"""Runs the shim of this node: ``python -m resolute_launch.node FOLDER RANK``."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""Starts the supervisor of one container on this node, and stays until nothing of it runs.
+"""Starts the supervisor of one container on this node, and stays until none of its processes run.
 
-The folder of the allocation lies on storage that the nodes share. It has the run directory of each container,
-by its rank, and the files by which it is ended (`resolute.contracts.run.shim_files`).
+The folder of the allocation is on storage that the nodes share. It has the run directory of each container,
+named by its rank, and the files by which the allocation is ended (`resolute.contracts.run.shim_files`).
 
-A batch system that is about to take a node away may signal many processes at once. Shims use files instead,
-so that a script is asked to exit only by the platform, and ends after a checkpoint.
+A batch system that takes a node away may send a signal to many processes at once. Shims poll files instead,
+so that only the platform asks a script to exit, and the script ends after a checkpoint.
 """
 
 from __future__ import annotations

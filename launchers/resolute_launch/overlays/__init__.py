@@ -1,5 +1,5 @@
-"""Overlays: virtual environments over the platform's own, in which the startup hooks of runs install.
+"""Overlays: virtual environments over the platform's own, in which startup hooks of runs install packages.
 
-Each run has its own, which ends with it. What its hook has installed is cached for later runs of the
-experiment.
+Each run has its own overlay, which is removed at the end of the run. The packages that its hook has installed
+are cached for later runs of the experiment.
 """

@@ -1,4 +1,4 @@
-"""The environment that this process runs in: what overlays lie over, and what must stay as it is."""
+"""The environment of this process, which overlays extend and must not change."""
 
 from __future__ import annotations
 

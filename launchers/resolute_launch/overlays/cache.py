@@ -1,4 +1,4 @@
-"""Layers by experiment: what startup hooks have installed, kept so that later runs need not install it again.
+"""Cached layers by experiment: packages that startup hooks have installed, so that later runs need not.
 
 ::
 
@@ -39,12 +39,12 @@ _log = logging.getLogger("resolute.supervisor")
 
 @final
 class Claim:
-    """A run's part in a layer, until it is closed or its process ends.
+    """The use of a layer by a run, until it is closed or its process ends.
 
     Args:
         cache: The cache.
-        key: Names the layer.
-        descriptor: The lock, if this holds one.
+        key: Name of the layer.
+        descriptor: Descriptor of the lock, if it is held.
         layer: The layer to use; None if there is none.
     """
 
@@ -79,10 +79,10 @@ class LayerCache:
     """A directory of layers, used by all runs of a machine, or of machines that share it.
 
     Args:
-        directory: The directory; made, for its owner alone, if it is not there.
-        clock: Tells when a layer was used, and measures waiting.
-        most_bytes: The most bytes of all layers; those that were not used for longest make room for others.
-        days: For how long a layer is kept after its last use.
+        directory: The directory. If it is missing, it is created with permissions for its owner only.
+        clock: Clock for the last use of a layer and for waiting.
+        most_bytes: Most bytes of all layers. The least recently used layers are removed first.
+        days: Number of days that a layer is kept after its last use.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class LayerCache:
         """Finds a layer, or becomes the one who fills it; waits a bounded time for another run that does.
 
         Args:
-            key: Names the layer.
+            key: Name of the layer.
             pause: Waits a moment before the next look; may raise ``InterruptedError`` to end that.
 
         Returns:
@@ -141,7 +141,7 @@ class LayerCache:
         """Keeps a copy of an overlay as a layer: whole, or not at all.
 
         Args:
-            key: Names the layer.
+            key: Name of the layer.
             source: The overlay.
             check: Called before each file; may raise ``InterruptedError``, and then nothing is kept.
 

@@ -1,4 +1,4 @@
-"""An overlay: a virtual environment that sees the packages of the one below and installs beside them."""
+"""An overlay: a virtual environment that sees the packages of another one and installs beside them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIP_CONFIG = "pip.conf"
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What a startup hook has installed, kept for other runs; nothing is written to it."""
+    """The packages that a startup hook has installed, kept read-only for other runs."""
 
     path: Path
     """A copy of the overlay that it was."""

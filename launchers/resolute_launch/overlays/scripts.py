@@ -1,4 +1,4 @@
-"""Scripts of one environment that another one's interpreter shall run."""
+"""Scripts of one environment that the interpreter of another one is to run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The processes in a Pod of Kubernetes: a shim of its supervisor, and a sender of its remaining data.
+"""The processes in a Kubernetes Pod: the shim of its supervisor, and the sender of its remaining data.
 
-Both see one volume that lasts as long as the Pod does::
+Both see one volume that lasts as long as the Pod::
 
     run/        the run directory
     kept        locked while the shim lives; there since it began

@@ -1,4 +1,4 @@
-"""Starts child processes in new sessions; they end when this process ends."""
+"""Starts child processes in new sessions. They end when this process ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def start_child(
 
 
 class SignalForwarder:
-    """Passes on to a process what this one is sent, from before it is started to the end of this one."""
+    """Forwards this process's signals to a child, from before the child's start until this process ends."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

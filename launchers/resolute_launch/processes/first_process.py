@@ -1,7 +1,7 @@
 """The first process of a container, which must also reap orphaned processes.
 
-A process whose parent is gone becomes a child of the first one. No other process can wait for its end; until
-then, it counts against the container's limit of processes.
+A process whose parent has ended becomes a child of the first process, and only the first process can wait for
+it. Until then it counts against the container's limit of processes.
 """
 
 from __future__ import annotations

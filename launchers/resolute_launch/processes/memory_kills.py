@@ -1,4 +1,4 @@
-"""Whether the kernel has killed processes for lack of memory, and how much they used of what there was."""
+"""Detects processes that the kernel has killed for lack of memory, and reads the memory usage and limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_LIMIT = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class MemoryFiles:
-    """Where the kernel tells of memory."""
+    """The kernel's files about memory."""
 
     machine: Path = Path("/proc/vmstat")
     """Counters of the whole machine, its containers included."""
@@ -27,10 +27,10 @@ class MemoryFiles:
 
 
 class MemoryKills:
-    """Counts from its creation on, by the kernel's counters.
+    """Counts the kernel's kills since its creation.
 
     Args:
-        files: Where they are; where there is none, nothing is ever counted.
+        files: The kernel's files. If they are missing, nothing is counted.
     """
 
     def __init__(self, files: MemoryFiles = MemoryFiles()) -> None:  # it is frozen

@@ -8,7 +8,7 @@ from resolute.contracts.clock import Clock
 
 
 class ShutdownStep(Enum):
-    """What is to be done to the processes now."""
+    """The next action on the processes."""
 
     NONE = "none"
     TERMINATE = "terminate"
@@ -16,10 +16,10 @@ class ShutdownStep(Enum):
 
 
 class ShutdownSequence:
-    """Deadlines of a run's processes: first SIGTERM, then SIGKILL. Of several demands the earliest counts.
+    """The deadlines of a run's processes: SIGTERM, then SIGKILL. Of several requests the earliest counts.
 
     Args:
-        clock: Decides what is due.
+        clock: Clock for the deadlines.
         grace: Seconds between SIGTERM and SIGKILL.
     """
 

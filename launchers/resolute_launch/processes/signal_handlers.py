@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as events to wait for, independent of the main thread."""
+"""Turns SIGTERM and SIGINT into events to wait for, independent of the main thread."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _QUIT = 0
 
 
 class SignalHandlers:
-    """Counts requests to leave. Its thread sees them even while the main thread is inside a long call.
+    """Counts requests to exit. Its thread sees them even while the main thread is in a long call.
 
-    Must be created in the main thread. Handlers of Python run between its instructions only and must take no
-    lock; here they do nothing, and the handler below them writes the number to a pipe that the thread reads.
+    It must be created in the main thread. Python's handlers run only between Python's instructions and must
+    take no lock, so here they do nothing: the C handler writes the number to a pipe, which the thread reads.
     """
 
     def __init__(self) -> None:

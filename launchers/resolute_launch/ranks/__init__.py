@@ -1,6 +1,5 @@
 """Processes around the process of one rank.
 
-`wrap_rank`, which prefixes and redacts its output and records its failure, the file that carries its
-environment past a launcher, and `pid_server` with `pid_client`, which end a command when one of its workers
-dies.
+`wrap_rank` prefixes and redacts its output and records its failure. `environment_file` passes its environment
+around a launcher. `pid_server` and `pid_client` end a command when one of its workers dies.
 """

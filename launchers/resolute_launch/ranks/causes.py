@@ -1,4 +1,4 @@
-"""What made a run fail, by its last lines: a sentence with the cause and what to do."""
+"""The cause of a run's failure, derived from its last lines: a sentence with the cause and the remedy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Hands an environment to workers past a launcher that would write it into command lines.
+"""Passes an environment to workers by a file, around a launcher that would write it into command lines.
 
-There everybody on the machine could read its secrets, and one word of a command holds 128 KiB at most, which
-the config of an experiment alone can fill.
+Every user of the machine can read command lines, and so the secrets in them. An argument of a command line
+also has at most 128 KiB, which the config of an experiment alone can exceed.
 """
 
 from __future__ import annotations

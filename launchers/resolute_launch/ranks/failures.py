@@ -84,7 +84,7 @@ def _folder(run: RunDirectory) -> Path:
 
 
 class OutputTail:
-    """The latest lines of each rank; of ranks that say nothing of themselves, together."""
+    """The latest lines of each rank. Lines without a rank are kept together."""
 
     def __init__(self) -> None:
         self._errors: dict[int | None, deque[bytes]] = {}

@@ -8,15 +8,15 @@ from resolute.spool.line_splitter import MAX_LINE, cut, with_returns
 
 
 class Prefixer:
-    """Puts the rank before each piece of output that ends in a newline or a carriage return.
+    """Prefixes each piece of output that ends in a newline or a carriage return with its rank.
 
-    A newline that comes later than the carriage return before it is a piece too: where several ranks write to
-    one pipe, nothing else would say whose line it ends.
+    A newline that arrives after a carriage return is also a piece: if several ranks write to one pipe,
+    nothing else shows whose line it ends.
 
     Args:
         rank: The rank.
-        kept: How many of the latest pieces to remember.
-        whole_lines: Whether each piece is made a line, also one that a carriage return ends.
+        kept: Number of the latest pieces to keep.
+        whole_lines: Whether each piece becomes a line, even if it ends in a carriage return.
     """
 
     def __init__(self, rank: int, *, kept: int = 0, whole_lines: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""Copies the output of a rank's process, prefixed and without secrets, until the process ends.
+"""Copies the output of a rank's process, with prefixes and without secrets, until the process ends.
 
-The streams may stay open for longer, because child processes, such as a server or a data loader, hold them
-too. A rank ends with its process, not with its streams.
+The streams may stay open longer, because child processes such as a server or a data loader hold them too. A
+rank ends with its process, not with its streams.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _READ_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Target:
-    """Where a stream of the script goes."""
+    """The destination of a stream of the script."""
 
     descriptor: int
     other: int
@@ -57,13 +57,13 @@ class Target:
 
 
 class RankOutput:
-    """The output of one process, which leads a group of its own.
+    """The output of one process, which leads its own process group.
 
     Args:
         process: The process; its streams are pipes.
-        targets: Where each of them goes, by descriptor.
-        secrets: What is not to be read there.
-        clock: Tells when the process ended.
+        targets: Their destinations, by descriptor.
+        secrets: The secrets to redact.
+        clock: Clock for the end of the process.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where a ``pid_server`` listens: the path of a socket, a port, or a host and a port."""
+"""The address of a ``pid_server``: the path of a socket, a port, or a host and a port."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class PidAddress:
-    """An address as command lines give it.
+    """An address from a command line.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not an address.
     """
 
     text: str

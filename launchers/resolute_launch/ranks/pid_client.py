@@ -1,6 +1,6 @@
 """Runs a worker that a ``pid_server`` watches: ``python -m resolute_launch.ranks.pid_client ADDR CMD...``.
 
-The connection lasts as long as the worker, whatever ends it; a worker that ended well says so before.
+The connection lasts as long as the worker, however it ends. A worker that succeeded reports that first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stops a command when a worker dies: ``python -m resolute_launch.ranks.pid_server ADDR NUM_WORKERS CMD...``.
 
-For launchers of one's own that would not notice. Each worker is started through ``pid_client ADDR``; the
-layers of this package do the same by themselves.
+It is for the user's own launchers that do not detect this. Each worker is started through ``pid_client
+ADDR``. The layers of this package do this by themselves.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def parse_signal(text: str) -> signal.Signals | None:
 
 
 class Workers:
-    """The workers, by their connections: the kernel closes one however its worker ends.
+    """The workers by their connections. The kernel closes a connection however its worker ends.
 
     Args:
-        listener: Where they connect.
-        expected: How many there are.
+        listener: Socket to which they connect.
+        expected: Number of workers.
     """
 
     def __init__(self, listener: socket.socket, expected: int) -> None:
@@ -102,7 +102,7 @@ class Watch:
     Args:
         process: The command.
         workers: Its workers.
-        family: All that came of it.
+        family: The command's descendants.
         options: The command line.
     """
 

@@ -13,11 +13,11 @@ _NAMES = ("DET_SESSION_TOKEN", environment_variables.COLLECTIVE_KEY)
 
 
 class RankSecrets:
-    """Keeps up with the tokens, which the supervisor renews in files.
+    """The secrets of a rank, with the current tokens, which the supervisor renews in files.
 
     Args:
         environ: The environment of the rank.
-        run: Its run directory; None outside of any.
+        run: Its run directory; None outside of a run.
     """
 
     def __init__(self, environ: Mapping[str, str], run: RunDirectory | None) -> None:

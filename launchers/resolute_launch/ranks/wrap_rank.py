@@ -1,9 +1,9 @@
 """Runs the process of one rank: ``python -m resolute_launch.wrap_rank RANK SCRIPT...``.
 
-Each line of its output begins with ``[rank=N]``, so that lines of all ranks can go into one log. RANK is a
-number, or a comma-separated list of environment variables of which the first that is set holds it. Signals
-are passed on, and the exit code is the script's own. What the script leaves running in its process group is
-ended with it.
+Each line of its output begins with ``[rank=N]``, so that the lines of all ranks can go into one log. RANK is
+a number, or a comma-separated list of environment variables, of which the first that is set has the number.
+Signals are forwarded, and the exit code is the script's own. Processes that the script leaves running in its
+process group are ended with it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def find_rank(text: str, environ: Mapping[str, str]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How the script ended."""
+    """The end of the script."""
 
     exit_code: int
     """128 + n when signal n ended it."""

@@ -1,4 +1,4 @@
-"""Keeps the log of a supervisor small: a run may last for months, and log a line at every failed call."""
+"""Limits the size of a supervisor's log: a run may last for months, and log a line at every failed call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MOST_BYTES = 4 * 1024 * 1024
 
 
 class BoundedLogHandler(logging.Handler):
-    """Writes to the standard error, and begins the file behind it again when it has become large.
+    """Writes to the standard error, and truncates its file when the file has become large.
 
     Args:
-        path: The file that standard output and standard error of this process are appended to, if they are.
+        path: The file to which standard output and standard error of this process are appended, if any.
         most_bytes: Its largest size.
     """
 

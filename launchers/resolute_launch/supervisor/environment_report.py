@@ -1,4 +1,4 @@
-"""Records the software and the machine of a run, beside the run."""
+"""Reports the software and the machine of a run, in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class EnvironmentReport:
-    """One report, in a thread of its own; a failure is only logged.
+    """One report, in a thread of its own. A failure is only logged.
 
     Args:
         control: The control plane.

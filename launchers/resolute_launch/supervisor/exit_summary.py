@@ -21,7 +21,7 @@ KILLED, TERMINATED = 137, 143
 
 @dataclass(slots=True)
 class Observations:
-    """What the supervisor observed and did."""
+    """The observations and actions of the supervisor."""
 
     preempted: bool = False
     """Whether the run was asked to checkpoint and exit."""

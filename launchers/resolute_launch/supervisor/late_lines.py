@@ -1,4 +1,4 @@
-"""The wait for a run's last lines before its end is reported. It is bounded, and the log names it."""
+"""The wait for a run's last lines before its end is reported. It is bounded, and the log mentions it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class LateLines:
-    """Waits for the lines of a run that is over.
+    """Waits until the lines of an ended run have been sent.
 
     Args:
-        shipping: Sends them.
-        spool: Where they lie.
-        seconds: How long one wait lasts at most.
-        clock: Measures that.
+        shipping: Sends the lines.
+        spool: Directory of the spools.
+        seconds: Longest duration of one wait.
+        clock: Measures the wait.
     """
 
     def __init__(self, shipping: SpoolShipper, spool: Path, *, seconds: float, clock: Clock) -> None:

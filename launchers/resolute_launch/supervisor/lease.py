@@ -42,15 +42,15 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class LeaseRenewer:
-    """A thread that renews the lease and its token, and sends requests in between.
+    """A thread that renews the lease and the token, and sends requests between the renewals.
 
     Args:
         task: The run's task; the tokens are files of its directory.
-        connection: The connection to the control plane; each answer renews its outage timeout.
-        signal_state: Takes the signal that each answer carries.
-        secrets: Takes every token, so that none appears in the log.
+        connection: The connection to the control plane. Each answer resets its outage timeout.
+        signal_state: Receives the signal of each answer.
+        secrets: Receives every token, so that none appears in the log.
         notify: Called in the thread when the signal, the lease or an outage must be checked.
-        clock: Tells when the lease and its token are due.
+        clock: Clock for the due times of lease and token.
     """
 
     def __init__(

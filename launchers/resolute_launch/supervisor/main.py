@@ -1,7 +1,7 @@
 """The process beside a trial: starts it, renews its lease, sends its reports and lines, and reports its exit.
 
-Run as ``python -m resolute_launch.supervisor RUN_DIR``. It holds the lock of the run directory for as long as
-it lives. While the control plane is away the trial continues, until the outage timeout.
+It runs as ``python -m resolute_launch.supervisor RUN_DIR``, and holds the lock of the run directory for as
+long as it lives. During an outage of the control plane the trial continues, until the outage timeout.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Supervisor:
 
     Args:
         run: The run directory; its lock is held.
-        order: The launch order of the resource manager.
+        order: The launch order of the engine.
         environ: The environment of this process.
         clock: Tells the time.
     """

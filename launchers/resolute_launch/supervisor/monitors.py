@@ -1,4 +1,4 @@
-"""What is watched while a run lasts: its machine, its GPUs, and whether its processes move."""
+"""The monitors of a run: its machine, its GPUs, and the progress of its processes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _REPORT_SECONDS = 5.0
 
 
 class Monitors:
-    """The threads that watch a run, each with a purpose of its own and none with a say in another's.
+    """The threads that watch a run. They are independent of each other.
 
     Args:
         task: The run's task.
-        control: Takes the report of the machine.
-        lease: Takes the reports of hangs and of idle GPUs.
-        output: The output of the run: whether there is any, and where remarks go.
-        leave_machine: Called once the machine is about to be taken away.
-        end_hung: Called with the reason for which a run that hangs is to end.
+        control: Receives the reports of the machine.
+        lease: Receives the reports of hangs and of idle GPUs.
+        output: The output of the run, to which remarks are added.
+        leave_machine: Called once the machine will be taken away.
+        end_hung: Called with the reason when a run that hangs must end.
         clock: Tells the time.
     """
 

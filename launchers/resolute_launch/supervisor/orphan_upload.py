@@ -1,8 +1,8 @@
 """Uploads the remaining spools of a run whose supervisor was lost.
 
-Run as ``python -m resolute_launch.supervisor.orphan_upload RUN_DIR``, only for runs that have ended: their
-supervisor was killed, or the control plane was away for too long. Exits with 0 once everything has arrived,
-and with 1 if something has not.
+It runs as ``python -m resolute_launch.supervisor.orphan_upload RUN_DIR``, only for runs that have ended:
+their supervisor was killed, or an outage of the control plane lasted too long. The exit code is 0 if
+everything has arrived, and 1 otherwise.
 """
 
 from __future__ import annotations

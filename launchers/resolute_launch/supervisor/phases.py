@@ -1,4 +1,4 @@
-"""The phases of a run as spans, where the environment names an endpoint of OpenTelemetry."""
+"""Sends the phases of a run as spans, if the environment names an OpenTelemetry endpoint."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _SERVICE = "resolute-supervisor"
 
 
 class Phases:
-    """The phases of one run, one after the other.
+    """The consecutive phases of one run.
 
     Args:
         task: The run's task.
         environ: The environment of the supervisor.
-        clock: Tells when a phase begins and ends.
+        clock: Clock for the times of phases.
     """
 
     def __init__(self, task: Task, *, environ: Mapping[str, str], clock: Clock) -> None:

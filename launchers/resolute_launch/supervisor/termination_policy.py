@@ -1,4 +1,4 @@
-"""Decides when the processes of a run must end: on request of the server, the machine, or the trial."""
+"""Decides when the processes of a run must end: at the request of the server, the machine, or the trial."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EARLY_EXIT_SECONDS = 10.0
 
 
 class TerminationPolicy:
-    """Turns every request to end a run into deadlines of its shutdown sequence. Checks are idempotent.
+    """Turns every request to end a run into deadlines of its shutdown sequence. Its checks are idempotent.
 
     Args:
         task: The run's task.
-        observations: Records what happened.
+        observations: The observations for the exit summary.
         signal_state: The signal.
-        lease: Reports this machine's decisions to the control plane.
-        outage_timeout: Measures how long the control plane has been away.
+        lease: Sends this machine's decisions to the control plane.
+        outage_timeout: The timeout for an outage of the control plane.
         signal_handlers: Termination requests from the machine.
         log_line: Adds a line to the log of the trial.
         clock: Measures deadlines.

@@ -1,5 +1,5 @@
-"""Warm starts: a parked process that has imported what the runs of an experiment import, forked for each run.
+"""Warm starts: a parked process has the imports of an experiment's runs done, and is forked for each run.
 
-The first supervisor of an experiment on a slot starts the parked process; supervisors ask it for forks over a
-socket. A fork looks to its script like a new interpreter, or becomes the cold start by ``exec``.
+The first supervisor of an experiment on a slot starts the parked process. Supervisors request forks over a
+socket. To its script a fork looks like a new interpreter. If that is impossible, it starts cold by ``exec``.
 """

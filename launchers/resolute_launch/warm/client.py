@@ -1,4 +1,4 @@
-"""Asks the parked process of an experiment for a fork, and starts that process first."""
+"""Requests a fork from the parked process of an experiment, and starts that process if it is missing."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class WarmStart:
 
     Args:
         task: The run's task.
-        interrupted: Asked while this waits; once true, waiting ends with ``InterruptedError``.
+        interrupted: Returns whether to stop waiting; once true, waiting ends with ``InterruptedError``.
         log_line: Adds a line to the log of the trial.
-        idle_seconds: How long a parked process that this starts waits for the next run, in seconds.
+        idle_seconds: Seconds for which a parked process waits for the next run.
     """
 
     def __init__(

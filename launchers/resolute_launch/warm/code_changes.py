@@ -1,6 +1,6 @@
-"""Which environment variables the code of a run changes, as far as its source says so.
+"""Lists the environment variables that the code of a run changes, as far as its source shows it.
 
-An import may find another value in a parked process than in a script that sets the variable before.
+In a parked process an import may see another value than in a script that sets the variable first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which entrypoints can be run in a fork, and which modules they import first."""
+"""Decides which entrypoints can run in a fork, and lists the modules that they import first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_FILES = 200
 
 
 class CannotForkError(Exception):
-    """This entrypoint is not run in a fork; the message says why."""
+    """The entrypoint cannot run in a fork; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

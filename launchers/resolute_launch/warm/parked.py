@@ -1,7 +1,7 @@
-"""The parked process: imports, then forks on request, one thread and no event loop.
+"""The parked process: imports modules, then forks on request. It has one thread and no event loop.
 
-It ends when it has been idle for a while, when its owner has ended, or on request; never before the last of
-its forks, because only it can read their exit status.
+It ends after an idle time, when its owner has ended, or on request. It never ends before its last fork,
+because only it can read the exit status of its forks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the kernel shows of a process: its command line and environment, which a fork has from its parent.
+"""The command line and environment that the kernel shows of a process. A fork inherits them from its parent.
 
-Processes of a run are found by a variable in the environment that the kernel shows. A parked process is
-started with room for both, and a fork writes its own into it.
+The processes of a run are identified by a variable in the environment that the kernel shows. A parked process
+is started with enough space for both, and a fork writes its own command line and environment there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The protocol between supervisors and parked processes.
 
-A directory holds a parked process: its socket appears when it is ready, ``refused`` says why it is not. A
-connection asks for one fork (with the fork's output and its own socket as descriptors), and answers with the
-fork's process id, then its exit code; its end, or ``done``, frees the process id. Secrets of a run go to the
-fork alone, by its own socket.
+A parked process has a directory. Its socket appears there when the process is ready; otherwise the file
+``refused`` gives the reason. A connection requests one fork, with the fork's output and the fork's own socket
+as descriptors. The answer is the fork's process id, later its exit code. ``done``, or the end of the
+connection, releases the process id. The secrets of a run are sent only to the fork, over its own socket.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``resolute compat install|uninstall``: ``import determined`` for scripts that no trial runs."""
+"""``resolute compat install|uninstall``: makes ``import determined`` work in scripts outside of trials."""
 
 from __future__ import annotations
 

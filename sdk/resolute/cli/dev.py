@@ -1,4 +1,4 @@
-"""``resolute dev curl|list|auth-token``: gRPC calls of the services."""
+"""``resolute dev curl|list|auth-token``: calls RPCs of the services."""
 
 from __future__ import annotations
 

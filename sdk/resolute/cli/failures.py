@@ -1,4 +1,4 @@
-"""Errors as one clear message for a person at a terminal."""
+"""Turns errors into one message for the user at the terminal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_WORDS = 32
 
 
 class Failure(click.ClickException):
-    """A command that did not do what was asked; its message is complete."""
+    """The failure of a command, with a message that needs no addition."""
 
     exit_code = 1
 

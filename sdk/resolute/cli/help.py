@@ -1,4 +1,4 @@
-"""``resolute help``: commands, and what errors mean."""
+"""``resolute help``: explains commands and the reasons of errors."""
 
 from __future__ import annotations
 

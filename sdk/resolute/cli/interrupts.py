@@ -1,4 +1,4 @@
-"""Ctrl-C that no library can suppress."""
+"""Ctrl-C that libraries cannot suppress."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import final
 
 @final
 class Interrupts:
-    """Remembers Ctrl-C while its block lasts, besides raising ``KeyboardInterrupt`` as ever.
+    """Records Ctrl-C within its block, and raises ``KeyboardInterrupt`` as usual.
 
-    The exception alone can get lost: it is raised in whatever the main thread runs at that moment, and where
-    that is a callback of native code or a destructor, Python reports it and goes on.
+    The exception alone can get lost. It is raised in the code that the main thread is executing; if that is a
+    callback of native code or a destructor, Python prints the exception and continues.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""``resolute experiment create --local --test-mode``: the entrypoint on this machine, without a cluster."""
+"""``resolute experiment create --local --test-mode``: runs the entrypoint here, without a cluster."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The Python client for people and tools: submit experiments, follow them, download their results.
 
-The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` or the embedded home unless
-``login`` names another. ``Client`` is the same for scripts that talk to several.
+The functions call one cluster: the one that ``login`` names, else that of ``RESOLUTE_MASTER``, ``DET_MASTER``
+or the embedded home. ``Client`` has the same methods, for scripts that call several clusters.
 
-Modules are imported when a name is first used, so that commands start fast.
+Modules are imported at the first use of a name, so that commands start fast.
 """
 
 from __future__ import annotations

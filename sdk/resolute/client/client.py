@@ -51,21 +51,23 @@ _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 
 class Client:
-    """A cluster, on behalf of one person.
+    """A cluster, called on behalf of one user.
 
     Args:
-        master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, what `resolute
-            config set server` has set, the embedded home.
-        user: Act as this user; None for the one that ``DET_USER`` names, else for the user of the token.
-        password: Lets ``user`` in, and may be empty; None for ``DET_PASS`` if that is of this user, else to
-            ask for the user's token with the token that is at hand.
-        cert_path: PEM file of the certificates that sign the cluster's own; None for a plain port.
-        cert_name: Name that the cluster's certificate must be for, if not the address's.
+        master: The cluster's address; None for the first of ``RESOLUTE_MASTER``, ``DET_MASTER``, the setting
+            of `resolute config set server`, and the embedded home.
+        user: Name of the user to act as; None for the user that ``DET_USER`` names, else the user of the
+            token.
+        password: Password of ``user``, which may be empty; None for ``DET_PASS`` if it belongs to this user,
+            else to request a token of this user with the stored token.
+        cert_path: PEM file of the authorities that sign the cluster's certificate; None for a connection
+            without TLS.
+        cert_name: Host name that the cluster's certificate must have, if it is not that of the address.
         noverify: Has no effect: certificates are always verified.
 
     Raises:
         FailedPreconditionError: No cluster is named anywhere.
-        InvalidArgumentError: ``master`` is no address, or a password is given and no user.
+        InvalidArgumentError: ``master`` is no address, or a password is given without a user.
 
     Examples:
         >>> from resolute.client import Client

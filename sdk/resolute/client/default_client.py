@@ -1,4 +1,4 @@
-"""The functions of the client: one cluster for a whole script, logged in when first needed."""
+"""The functions of the client: one cluster for a whole script, with a login at the first call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger("resolute.client")
 
 
 class _ScriptClient(Client):
-    """The cluster that the functions talk to."""
+    """The cluster that the functions call."""
 
     def __init__(self) -> None:
         self.cluster: Client | None = None

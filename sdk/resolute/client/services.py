@@ -1,4 +1,4 @@
-"""All services of one cluster, on one session. The module of each is loaded when it is first asked for."""
+"""All services of one cluster, on one session. The module of each service is loaded at its first use."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """The services, each made when first asked for.
+    """The services of a cluster. Each is created at its first use.
 
     Args:
-        session: The connection; anyone who made it closes it.
+        session: The connection. The code that made it also closes it.
     """
 
     def __init__(self, session: Session) -> None:

@@ -1,6 +1,6 @@
 """The part of the SDK that services and engines may import, besides `resolute.api` and `resolute.errors`.
 
-It has what both sides of a boundary must read and write alike: archives of model definitions, the spool's
-files, documents that people write, JSON-like values, hyperparameters of a config, names of objects,
-identities of processes, clocks and sizes. Nothing here imports any other part of the SDK.
+It defines the formats that both sides of a boundary read and write: archives of model definitions, spool
+files, configs and settings, JSON-like values, hyperparameters, and names of objects. It also has identities
+of processes, clocks and sizes. Nothing here imports another part of the SDK.
 """

@@ -1,4 +1,4 @@
-"""Clocks that are passed in, so that tests can move the time."""
+"""Clocks that are injected, so that tests can control the time."""
 
 from __future__ import annotations
 

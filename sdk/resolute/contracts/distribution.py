@@ -1,4 +1,4 @@
-"""The name and the version of the installed distribution, and how more of it is installed."""
+"""The name and version of the installed distribution, and the command that installs an extra of it."""
 
 from __future__ import annotations
 

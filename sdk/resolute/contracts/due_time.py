@@ -1,4 +1,4 @@
-"""When something is next due, on a machine that may be suspended and whose clock may be set."""
+"""Due times on a machine that may be suspended and whose clock may be set."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _TOLERANCE_SECONDS = 60.0
 
 
 class DueTime:
-    """Tells whether some time has passed by either clock.
+    """A due time that is reached as soon as either clock says so.
 
-    The monotonic clock stands still while the machine is suspended; the wall clock may be set. Tokens expire
-    by the wall clock, so what renews them must follow both. When the wall clock was set back, all is due at
-    once: what was issued before is of the future.
+    The monotonic clock stops while the machine is suspended; the wall clock may be set. Tokens expire by the
+    wall clock, so their renewal must follow both. If the wall clock was set back, the time is reached at
+    once: a token issued before has an issue time in the future.
 
     Args:
-        clock: Has both clocks.
+        clock: Provides both clocks.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Hyperparameters of one trial, written as the ``hyperparameters`` section of a config."""
+"""The hyperparameters of one trial, in the form of the config's ``hyperparameters`` section."""
 
 from __future__ import annotations
 

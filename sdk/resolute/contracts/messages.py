@@ -1,7 +1,7 @@
 """Converts values to and from messages of the contract, by the names of their fields.
 
-Fields with the same name in both are copied; a caller passes only fields with different names or computed
-values. A new field of the same name in both is therefore converted without a line of code.
+A field that has the same name in both is copied; a caller passes only the other fields and computed values.
+So a new field of the same name in both is converted without new code.
 """
 
 from __future__ import annotations

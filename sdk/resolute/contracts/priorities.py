@@ -1,4 +1,4 @@
-"""The range of experiments' priorities; 1 is the most urgent."""
+"""The range of experiment priorities; 1 is the most urgent."""
 
 from __future__ import annotations
 

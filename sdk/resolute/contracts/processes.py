@@ -1,7 +1,7 @@
-"""Processes of this machine by identity, so that a reused process id never gets a stranger killed.
+"""Identities of processes of this machine, so that a reused process id never gets another process killed.
 
-A process id alone names a process only until it ends. Together with the time at which the process started, as
-the kernel counts it, the name lasts until the machine reboots; the boot's own id covers that.
+A process id alone identifies a process only until it ends. Together with the kernel's start time of the
+process it identifies it until the machine reboots, and together with the boot id for ever.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process, for as long as anyone may ask about it."""
+    """The identity of one process, which stays valid after the process has ended."""
 
     pid: int
     """Process id."""
@@ -112,11 +112,11 @@ def open_pidfd(pid: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ProcessTree:
-    """The processes that came of one: by session, group or descent, or by a variable of their environment.
+    """The descendants of a process, by session, group or parent, or by a variable of their environment.
 
-    The variable finds those who left session and parent behind. Session and group count only while their
-    leader is the process that is named here, or while a member carries the variable: their numbers are ids of
-    processes, and may mean something else one day.
+    The variable identifies processes that left the session and whose parent has ended. Session and group
+    count only while their leader is this process or a member has the variable: their numbers are process ids,
+    which may be reused.
     """
 
     leader: ProcessIdentity | None
@@ -171,7 +171,7 @@ class ProcessTree:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the kernel tells of one process."""
+    """The kernel's data about one process."""
 
     pid: int
     parent: int

@@ -1,4 +1,4 @@
-"""Conversion between seconds and the time messages of the contract."""
+"""Converts between seconds and the time messages of the contract."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Spans of OpenTelemetry that services and supervisors send by OTLP, where the environment names an endpoint.
 
-A run has a trace of its own: the identifier that its calls carry through every service. The span of the run
-is the parent of all others, and its identifier follows from that of the trace, so that each process can name
-it.
+A run has a trace of its own, whose identifier its calls carry through every service. The span of the run is
+the parent of all others. Its identifier is derived from that of the trace, so each process can compute it.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ def run_span_id(trace_id: str) -> int:
 
 
 class Spans:
-    """Sends the spans of one part, in the background and in batches; beyond what it can send, it drops them.
+    """Sends the spans of one component, in the background and in batches. It drops spans that it cannot send.
 
     Args:
-        service: The name of the part, such as ``resolute-searcher``.
+        service: Name of the component, such as ``resolute-searcher``.
         exporter: Takes the spans.
     """
 

@@ -1,4 +1,4 @@
-"""Text that every encoding, message and database takes."""
+"""Text that every encoding, message and database accepts."""
 
 from __future__ import annotations
 

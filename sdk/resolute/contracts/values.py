@@ -1,4 +1,4 @@
-"""Python values to and from the contract's JSON-like ``Value``, which keeps integers apart from floats."""
+"""Converts Python values to and from the contract's ``Value``, which distinguishes integers from floats."""
 
 from __future__ import annotations
 

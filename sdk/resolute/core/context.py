@@ -35,7 +35,7 @@ _TITLE, _DESCRIPTION = 200, 3000
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a context is made of, chosen once by where the process runs."""
+    """The parts of a context, chosen once: those for a cluster or those for a script off cluster."""
 
     distributed: DistributedContext
     train: TrainContext
@@ -51,19 +51,19 @@ class Parts:
 
 
 class Context:
-    """Everything that a training script needs of the platform. ``resolute.core.init`` makes it.
+    """The platform's features for a training script. ``resolute.core.init`` creates it.
 
     Attributes:
         checkpoint: Writes and reads checkpoints.
         distributed: The other processes of the trial.
-        preempt: Whether to stop.
-        searcher: How long to train.
+        preempt: The preemption signal.
+        searcher: The lengths to train to.
         train: Metrics and status.
         profiler: Samples of the machine.
-        info: What is known of the cluster; None off cluster.
-        hparams: Hyperparameters: what ``init`` was given, and above it what the trial has on a cluster.
+        info: Information about the cluster and the trial; None off cluster.
+        hparams: Hyperparameters: those given to ``init``, overridden by those of the trial on a cluster.
         seed: Seed of the trial; 0 off cluster.
-        experimental: What may still change.
+        experimental: Features that may still change.
 
     Examples:
         >>> from resolute import core

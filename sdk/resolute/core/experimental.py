@@ -9,7 +9,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class ExperimentalCoreContext:
-    """Get it as ``Context.experimental``.
+    """Features that may change. Get them as ``Context.experimental``.
 
     Examples:
         >>> from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Whether the trial must checkpoint and exit."""
+"""The preemption signal of a trial: whether it must checkpoint and exit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PreemptMode(enum.Enum):
-    """Which processes ask, and how they come to agree.
+    """The processes that read the signal, and the way in which they agree.
 
     Examples:
         >>> from resolute import core
@@ -44,7 +44,7 @@ class Signal(Protocol):
 
 
 class NoSignal:
-    """Off cluster there is no preemption."""
+    """The signal off cluster, which is never set."""
 
     preempt = False
 
@@ -53,13 +53,13 @@ class NoSignal:
 
 
 class PreemptContext:
-    """Returns whether to stop. Get it as ``Context.preempt``.
+    """Tells whether to stop. Get it as ``Context.preempt``.
 
     Args:
         dist: The other processes.
-        mode: Which of them ask.
+        mode: The processes that read the signal.
         open_signal: Opens the signal when the context starts.
-        asked: Called each time somebody asks: training goes on.
+        asked: Called at each question, as a sign that training continues.
 
     Examples:
         >>> from resolute import core
@@ -155,7 +155,7 @@ class PreemptContext:
 
 
 class DummyPreemptContext(PreemptContext):
-    """Off cluster: never preempts, with the same rules of who may ask and when.
+    """Preemption off cluster: it never preempts, and has the same rules about which rank may ask, and when.
 
     Examples:
         >>> from resolute import core

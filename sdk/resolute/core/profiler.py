@@ -26,13 +26,13 @@ class Sampler(Protocol):
 
 
 class ProfilerContext:
-    """Reports use of processor, memory, disk, network and GPUs. Get it as ``Context.profiler``.
+    """Reports the use of processor, memory, disk, network and GPUs. Get it as ``Context.profiler``.
 
     Args:
         dist: The other processes; the first of each machine samples.
-        reporter: Where samples go.
-        agent: Name of the machine, which the metrics carry.
-        open_sampler: Makes a sampler when profiling is switched on.
+        reporter: Receives the samples.
+        agent: Name of the machine, with which the metrics are reported.
+        open_sampler: Creates a sampler when profiling is switched on.
 
     Examples:
         >>> from resolute import core
@@ -96,7 +96,7 @@ class ProfilerContext:
 
 
 class DummyProfilerContext:
-    """Off cluster nothing is sampled; the arguments are checked all the same.
+    """The profiler off cluster: it samples nothing, but checks its arguments.
 
     Examples:
         >>> from resolute import core
@@ -140,7 +140,7 @@ def check_sampling(sampling_interval: float, samples_per_report: int) -> None:
 
 
 class _SamplingThread:
-    """Samples at an interval and hands out averages."""
+    """Samples at an interval and reports averages."""
 
     def __init__(
         self, sampler: Sampler, *, report: Callable[[Samples], None], interval: float, samples_per_report: int

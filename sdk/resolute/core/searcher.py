@@ -1,4 +1,4 @@
-"""The operations of the search for a trial: absolute lengths to train to before a validation."""
+"""The operations of the search for a trial: each is an absolute length to train to, and a validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class Unit(enum.Enum):
-    """What lengths are counted in.
+    """The unit of lengths.
 
     Examples:
         >>> from resolute import core
@@ -30,7 +30,7 @@ class Unit(enum.Enum):
 
 
 class SearcherMode(enum.Enum):
-    """Which processes get operations.
+    """The processes that get operations.
 
     Examples:
         >>> from resolute import core
@@ -46,7 +46,7 @@ class SearcherMode(enum.Enum):
 
 
 class OperationSource(Protocol):
-    """The search, as the chief of a trial sees it."""
+    """The source of operations for the chief of a trial."""
 
     def current_length(self) -> int | None:
         """Length of the operation that is to be done; None when there is none left. May wait."""
@@ -62,11 +62,11 @@ class OperationSource(Protocol):
 
 
 class LocalOperations:
-    """Operations known beforehand: off cluster, and where validation reports drive the search.
+    """Operations that are known in advance: off cluster, and if validation reports drive the search.
 
     Args:
         lengths: Lengths of the operations, in order.
-        report_progress: Passes on how far the trial is.
+        report_progress: Receives the progress of the trial.
     """
 
     def __init__(
@@ -170,8 +170,8 @@ class SearcherContext:
 
     Args:
         dist: The other processes.
-        source: The search.
-        units: What lengths are counted in, if the config says so.
+        source: The source of operations.
+        units: The unit of lengths, if the config gives one.
 
     Examples:
         >>> from resolute import core
@@ -246,7 +246,7 @@ class SearcherContext:
 
 
 class DummySearcherContext(SearcherContext):
-    """Off cluster: one operation, with the same rules.
+    """The search off cluster: one operation, with the same rules.
 
     Args:
         dist: The other processes.
@@ -266,7 +266,7 @@ class DummySearcherContext(SearcherContext):
 
 
 class SearcherContextMissing(SearcherContext):
-    """Stands where the config gives no length, so that there can be no operations.
+    """The search of a config without a length, which has no operations.
 
     Examples:
         >>> from resolute import core

@@ -1,4 +1,4 @@
-"""Prints the stacks of all threads on SIGUSR1, to find out why a training hangs."""
+"""Prints the stacks of all threads on SIGUSR1, to show where a training hangs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class StackDump:
-    """Handles SIGUSR1: prints the stacks of all threads to stderr, then calls the handler before it."""
+    """Handles SIGUSR1: prints the stacks of all threads to stderr, then calls the previous handler."""
 
     def __init__(self) -> None:
         self._previous: Any = None

@@ -43,7 +43,7 @@ class Averages:
 
 
 class MachineSampler:
-    """Measures processor, memory, disk and network with psutil, and GPUs where pynvml finds some.
+    """Measures processor, memory, disk and network with psutil, and the GPUs that pynvml lists.
 
     Args:
         clock: Measures rates.

@@ -1,7 +1,7 @@
-"""The Core API for scripts that run anywhere: live on a cluster that does not run them.
+"""The Core API for scripts that run anywhere: it records them live on a cluster that does not run them.
 
-``init`` begins a trial of the script's own on the cluster that the environment names, and the parts of the
-context can then be used as functions of this module::
+``init`` begins an unmanaged trial on the cluster that the environment names. The parts of the context are
+then available in this module::
 
     from resolute import core_v2
 
@@ -205,7 +205,7 @@ def _require() -> Context:
 
 
 class _Part:
-    """A part of the context, whichever that is when it is used."""
+    """A proxy for a part of the current context."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Unmanaged trials in separate calls, as in 0.23: an experiment, then its trials, then a context for each.
+"""Unmanaged trials in separate calls, as in 0.23: one for an experiment, one for a trial, one for a context.
 
 ``core_v2.init`` does all of this in one call.
 """

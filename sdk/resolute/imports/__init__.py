@@ -1,6 +1,6 @@
-"""Takes over what a Determined cluster knows, by its REST API, from releases 0.19 to 0.38.
+"""Imports the objects of a Determined cluster by its REST API, from releases 0.19 to 0.38.
 
-Everything has a key that it keeps: checkpoints their UUIDs, users, workspaces, projects and templates their
-names, experiments, trials and models identifiers that are made of the other cluster's UUID and their numbers
-there. A call that is repeated finds what has come, and brings the rest.
+Every object keeps a key. Checkpoints keep their UUIDs; users, workspaces, projects and templates keep their
+names; experiments, trials and models get identifiers made of the other cluster's UUID and their numbers
+there. A repeated import skips the objects that are already here and imports the rest.
 """

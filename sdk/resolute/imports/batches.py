@@ -1,4 +1,4 @@
-"""Batches: as many things as fit into one request."""
+"""Divides a list into batches that fit into one request each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints under the UUIDs that they have, where they lie or where they are copied to."""
+"""Imports checkpoints under their UUIDs, with their files in place or copied."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _UNKNOWN_STORAGE = (
 
 
 class Checkpoints:
-    """Brings the checkpoints of one experiment.
+    """Imports the checkpoints of one experiment.
 
     Args:
-        master: Where from.
-        services: Where to.
-        report: Called with each.
-        here: The experiment.
-        trials: Its trials by their numbers there.
+        master: The other cluster.
+        services: This cluster.
+        report: Counts the imported objects.
+        here: The imported experiment.
+        trials: Its trials, by their numbers on the other cluster.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Copies of the files of checkpoints, from the store of the other cluster into that of this one."""
+"""Copies the files of checkpoints from the store of the other cluster to that of this one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from resolute.errors import DataLossError, FailedPreconditionError, QuotaError, 
 
 
 class Copies:
-    """Copies checkpoints from one storage to another, with the credentials of who runs the import.
+    """Copies checkpoints from one storage to another, with the credentials of the user who runs the import.
 
     Args:
-        source: Where they lie.
-        target: Where they go.
+        source: The storage to read.
+        target: The storage to write.
 
     Raises:
         FailedPreconditionError: The library of a store is not installed, or there are no credentials.

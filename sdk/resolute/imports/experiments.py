@@ -1,4 +1,4 @@
-"""Experiments with their trials: their configs, owners, states and dates."""
+"""Imports experiments with their trials: their configs, owners, states and dates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SETTLED = ("reproducibility",)
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentHere:
-    """An experiment that was imported, and what its trials need to know of it."""
+    """An imported experiment, with the data that its trials need."""
 
     number: int
     """Its number on the other cluster."""
@@ -53,15 +53,15 @@ class ExperimentHere:
 
 
 class Experiments:
-    """Brings experiments and trials, in the order of their numbers there.
+    """Imports experiments and trials, in the order of their numbers on the other cluster.
 
     Args:
-        master: Where from.
-        services: Where to.
-        report: Called with each.
+        master: The other cluster.
+        services: This cluster.
+        report: Counts the imported objects.
         cluster_id: UUID of the other cluster.
-        places: Where they belong here.
-        copies_checkpoints: Whether checkpoints are copied of those that are not here yet.
+        places: The workspaces and projects of this cluster.
+        copies_checkpoints: Whether the checkpoints of new experiments are copied.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What trials reported and wrote: each trial's in one order, so that what has come before is skipped."""
+"""Imports metrics and lines in a fixed order for each trial, so that a repetition skips imported ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Line = tuple[bytes, Message]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialHere:
-    """A trial that was imported."""
+    """An imported trial."""
 
     number: int
     """Its number on the other cluster."""
@@ -46,7 +46,7 @@ class TrialHere:
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What an experiment decides by."""
+    """The metric of an experiment, and whether smaller values are better."""
 
     metric: str
     smaller_is_better: bool
@@ -54,7 +54,7 @@ class Goal:
 
 @dataclass
 class _Pending:
-    """Reports of one trial that were not sent yet."""
+    """Reports of one trial that are not sent yet."""
 
     sent: int = 0
     values: int = 0
@@ -68,12 +68,12 @@ class _Pending:
 
 
 class History:
-    """Brings metrics and lines.
+    """Imports metrics and lines.
 
     Args:
-        master: Where from.
-        services: Where to.
-        report: Called with each.
+        master: The other cluster.
+        services: This cluster.
+        report: Counts the imported objects.
     """
 
     def __init__(self, master: Master, services: Services, report: Report) -> None:

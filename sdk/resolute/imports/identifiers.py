@@ -1,4 +1,4 @@
-"""By which names things of a Determined cluster are known here."""
+"""The identifiers on this cluster of objects of a Determined cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SCHEME = "determined"
 
 @dataclass(frozen=True)
 class OldName:
-    """A thing of a Determined cluster by its number there."""
+    """The kind and number of an object of a Determined cluster."""
 
     cluster_id: str
     """UUID of that cluster."""

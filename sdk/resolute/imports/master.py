@@ -1,4 +1,4 @@
-"""The REST API of a Determined master: signed in, page by page, repeated while the master is away."""
+"""A client of a Determined master's REST API: sign-in, pages, and retries during outages."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class MasterUnavailableError(UnavailableError):
 
 @final
 class Master:
-    """A master. Safe to share between threads once it is signed in.
+    """A Determined master. Threads may share it once it is signed in.
 
     Args:
-        address: ``http://HOST:PORT`` or ``https://…``; HTTP where no scheme is named, as the command ``det``
-            takes it, and port 8080 where no port is either.
-        ca_file: Certificates to trust; empty for those of the machine.
+        address: ``http://HOST:PORT`` or ``https://…``. As with the command ``det``, the default scheme is
+            HTTP; without scheme and port, the port is 8080.
+        ca_file: File of the trusted certificates; empty for those of the machine.
         sleep: Waits some seconds before a call is repeated.
-        attempts: How often a call is made at most.
+        attempts: Largest number of attempts of a call.
 
     Raises:
-        InvalidArgumentError: The address is none of a master.
+        InvalidArgumentError: The address is not that of a master.
     """
 
     def __init__(

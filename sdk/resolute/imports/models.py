@@ -1,4 +1,4 @@
-"""Registered models with their versions, which are checkpoints that have come."""
+"""Imports registered models with their versions, whose checkpoints are imported before."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Users, and the roles that they and their groups have.
+"""Imports users with their own roles and those of their groups.
 
-Only the other cluster has groups: members get their roles, and the report lists who they are.
+This cluster has no groups: their members get the groups' roles, and the report lists the members.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Assigned = dict[tuple[int, int], UserRole]
 
 
 class People:
-    """Brings users and their roles.
+    """Imports users and their roles.
 
     Args:
-        master: Where from.
-        services: Where to.
-        report: Called with each.
+        master: The other cluster.
+        services: This cluster.
+        report: Counts the imported objects.
     """
 
     def __init__(self, master: Master, services: Services, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""Workspaces and projects, which experiments belong to; templates and policies, which count for configs."""
+"""Imports workspaces and projects, and the templates and policies for configs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_POLICIES = ConfigPoliciesRecord(invariant_config={}, max_slots=None, priorit
 
 @dataclass
 class Places:
-    """Where things are here, by their numbers there."""
+    """The workspaces and projects of this cluster, by their numbers on the other cluster."""
 
     workspaces: dict[int, int] = field(default_factory=dict)
     """Numbers of workspaces."""

@@ -1,4 +1,4 @@
-"""What an import has brought, what was here before, and what has no place here."""
+"""The report of an import: what it imported, what was here before, and what cannot be imported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENDED = frozenset({"STATE_TERMINATED", "STATE_TERMINATING"})
 
 @dataclass
 class Counts:
-    """How much of one kind of thing."""
+    """The counts of one kind of object."""
 
     new: int = 0
     """Brought by this call."""
@@ -46,7 +46,7 @@ class Counts:
 @final
 @dataclass
 class Report:
-    """Counts and remarks. Safe to share between threads."""
+    """Counts and remarks. Threads may share it."""
 
     counts: dict[str, Counts] = field(default_factory=dict)
     """By kind, in the order in which they came."""

@@ -1,4 +1,4 @@
-"""The whole import: what others need first, then experiment by experiment, several of them filled at once."""
+"""The whole import: users and workspaces, then experiments in order, with the trials of several at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_BEGUN = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is wanted."""
+    """The options of an import."""
 
     experiments: tuple[int, ...] = ()
     """Only these, by their numbers there; empty for all."""
@@ -124,14 +124,14 @@ def bring(
 
 @dataclass(frozen=True)
 class _Begun:
-    """An experiment whose trials are being filled."""
+    """An experiment whose trials are being imported."""
 
     here: ExperimentHere
     parts: Sequence[Future[None]]
 
 
 class _Filling:
-    """Creates experiments and trials in order, and fills them in threads."""
+    """Creates experiments and trials in order, and imports their reports in threads."""
 
     def __init__(
         self,

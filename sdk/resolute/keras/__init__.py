@@ -1,4 +1,4 @@
-"""Keras on the platform: a callback makes ``model.fit`` a trial, or a trial is written as a class.
+"""Training with Keras: a callback makes ``model.fit`` a trial, or a trial is written as a class.
 
 ::
 

@@ -20,7 +20,7 @@ Logs = Mapping[str, Any] | None
 
 
 class Callback(_Callback):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
-    """A callback of Keras with more hooks. ``on_test_end`` is given the metrics with their ``val_`` names.
+    """A Keras callback with more hooks. ``on_test_end`` gets the metrics with their ``val_`` names.
 
     Examples:
         >>> from resolute.keras import callbacks
@@ -56,7 +56,7 @@ class Callback(_Callback):  # type: ignore[misc, unused-ignore]  # without Keras
 
 
 class _AtValidations(Callback):
-    """Evaluates a callback of Keras at validations, in the place of ends of epochs."""
+    """Evaluates a Keras callback at validations instead of at the ends of epochs."""
 
     kept: tuple[str, ...] = ()
     """Attributes of Keras's class that are its state."""
@@ -106,11 +106,11 @@ class ReduceLROnPlateau(_AtValidations, _ReduceLROnPlateau):  # type: ignore[mis
 
 
 class TensorBoard(Callback, _TensorBoard):  # type: ignore[misc, unused-ignore]
-    """Keras's ``TensorBoard``, writing where the trial's events are kept, at each report of training.
+    """Keras's ``TensorBoard``, which writes to the trial's event directory at each report of training.
 
     Args:
-        args: As for Keras's class.
-        kwargs: As for Keras's class; ``log_dir`` is replaced.
+        args: Arguments of Keras's class.
+        kwargs: Arguments of Keras's class; ``log_dir`` is replaced.
 
     Examples:
         >>> from resolute.keras import callbacks

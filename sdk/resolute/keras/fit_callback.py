@@ -38,7 +38,7 @@ _ProgbarLogger: Any = callback_class("ProgbarLogger")
 
 
 class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
-    """Makes a training by ``model.fit`` a trial. Give it among ``callbacks``.
+    """Makes a training by ``model.fit`` a trial. Pass it in ``callbacks``.
 
     - Metrics are reported: ``training`` after each epoch, or after so many batches; ``validation`` whenever
       the model is evaluated, by the names that Keras gives them; ``throughput`` with those of training.
@@ -49,15 +49,18 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     - When the trial is preempted, all workers stop after the same epoch. ``epochs`` of ``fit`` says how long
       to train; a search stops trials early by preemption.
 
-    It takes the place of Keras's own progress bar, ``BackupAndRestore`` and ``ModelCheckpoint``.
+    It replaces Keras's progress bar, ``BackupAndRestore`` and ``ModelCheckpoint``.
 
     Args:
-        core_context: The Core API; with several workers, made with ``DistributedContext.from_tf_config()``.
-        checkpoint: The checkpoint to begin with, or None for none; default: the latest of the trial.
-        continue_id: Names this training; default: the number of the trial, else ``local``. A
-            checkpoint of the same name is continued; of another one, only the weights are taken.
-        train_metrics_report_period: ``"epoch"``, or after how many batches training metrics are reported.
-        checkpoint_epochs: After how many epochs a checkpoint is made; 0 for only at the end.
+        core_context: The Core API; with several workers, created with
+            ``DistributedContext.from_tf_config()``.
+        checkpoint: The checkpoint to start from; None to start from none. The default is the latest of the
+            trial.
+        continue_id: Name of this training; default: the number of the trial, else ``local``. Training
+            continues from a checkpoint of the same name; of any other checkpoint, only the weights are
+            loaded.
+        train_metrics_report_period: Batches between two reports of training metrics, or ``"epoch"``.
+        checkpoint_epochs: Epochs between two checkpoints; 0 for one at the end only.
 
     Raises:
         ImportError: Keras or its backend is not installed.

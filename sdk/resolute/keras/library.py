@@ -1,4 +1,4 @@
-"""Keras, by whichever of its two libraries the script uses: ``keras`` (Keras 3) or ``tf_keras`` (Keras 2)."""
+"""The Keras library that the script uses: ``keras`` (Keras 3) or ``tf_keras`` (Keras 2)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def backend_of(model: Any) -> str:
 
 
 class _Missing:
-    """Stands for a base class of a library that cannot be imported, so that other names can be."""
+    """A placeholder for a base class of a library that is not installed. Other names can be imported."""
 
     def __init__(self, *_args: Any, **_options: Any) -> None:
         find_library()

@@ -41,7 +41,7 @@ class Position:
 
 
 class _TrainingState:
-    """What ``fit`` of ``tf_keras`` asks where to begin."""
+    """The object that ``fit`` of ``tf_keras`` asks for its first epoch and step."""
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch

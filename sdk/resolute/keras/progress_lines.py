@@ -8,10 +8,10 @@ from typing import Any
 
 
 class ProgressLines:
-    """Writes a line each 10 % of something.
+    """Writes a line for each 10 % of an epoch or a validation.
 
     Args:
-        shown: Whether to write at all.
+        shown: Whether to write lines.
     """
 
     def __init__(self, *, shown: bool) -> None:

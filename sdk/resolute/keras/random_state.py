@@ -1,8 +1,8 @@
-"""The random numbers of a training in Keras, to be kept and resumed.
+"""The random state of a training in Keras, saved and restored with checkpoints.
 
-What draws by Keras (its layers and ``keras.random``), Python, NumPy and torch continues exactly. TensorFlow's
-own stateful operations, such as the shuffling of a ``tf.data.Dataset`` and layers of ``tf_keras``, keep their
-state where it cannot be read; they start again from their seeds.
+The generators of Keras (its layers and ``keras.random``), Python, NumPy and torch continue exactly. The state
+of TensorFlow's own stateful operations cannot be read; the shuffling of a ``tf.data.Dataset`` and layers of
+``tf_keras`` start again from their seeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keras's callback for TensorBoard, whose events are kept with the trial."""
+"""Keras's callback for TensorBoard, with its events in the trial's directory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _TensorBoard: Any = callback_class("TensorBoard")
 
 
 class TensorBoard(_TensorBoard):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
-    """Keras's ``TensorBoard``, writing where the trial's events are kept.
+    """Keras's ``TensorBoard``, which writes to the trial's event directory.
 
     Args:
         core_context: The Core API.
-        args: As for Keras's class; on a cluster ``log_dir`` is replaced.
-        kwargs: As for Keras's class.
+        args: Arguments of Keras's class; on a cluster ``log_dir`` is replaced.
+        kwargs: Arguments of Keras's class.
 
     Examples:
         >>> from resolute import core

@@ -1,4 +1,4 @@
-"""Lightning's ``Trainer`` on the platform: two objects make a training a trial.
+"""Training with Lightning's ``Trainer``: a callback and a logger make it a trial.
 
 ::
 
@@ -7,8 +7,8 @@
         trainer = Trainer(max_epochs=-1, callbacks=[callback], logger=ResoluteLogger(callback))
         trainer.fit(module, ckpt_path=callback.checkpoint_path)
 
-Lightning's two names, ``lightning`` and ``pytorch_lightning``, are two libraries to Python: import the one
-that you use first.
+Lightning has two names, ``lightning`` and ``pytorch_lightning``, which Python treats as two libraries. Import
+the one that you use before this module.
 """
 
 from resolute.lightning.callback import ResoluteCallback

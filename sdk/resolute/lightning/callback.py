@@ -40,17 +40,18 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
       ``throughput``, every ``log_every_n_steps`` batches and after epochs.
 
     Args:
-        context: The Core API; with several ranks, made with a ``DistributedContext``.
-        latest_checkpoint: The checkpoint to go on from; default: on a cluster the trial's latest, else none.
-        save_validated: Whether validations and ends of epochs are followed by a checkpoint. Without it there
-            is one when the trial is preempted, and one at the end.
+        context: The Core API; with several ranks, created with a ``DistributedContext``.
+        latest_checkpoint: The checkpoint to resume from; default: on a cluster the trial's latest, else none.
+        save_validated: Whether a checkpoint follows each validation and each end of an epoch. Without it
+            there is only one at a preemption and one at the end.
 
     Attributes:
-        checkpoint_path: What to give ``fit`` as ``ckpt_path``; None to begin again.
-        batches: Batches trained, over all runs of the trial. Reports and checkpoints count in it.
+        checkpoint_path: Value for ``ckpt_path`` of ``fit``; None to start from the beginning.
+        batches: Number of batches trained over all runs of the trial. It is the step of reports and
+            checkpoints.
 
     Raises:
-        ValueError: The config counts in records.
+        ValueError: The config has lengths in records.
 
     Examples:
         >>> import lightning.pytorch as pl

@@ -1,4 +1,4 @@
-"""How long Lightning waits for the batches that it trains."""
+"""Measures how long Lightning waits for its training batches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _FETCH = ".train_dataloader_next"
 
 
 class DataWaitProfiler(Profiler):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
-    """A profiler that does what another one does, and adds up how long batches are fetched.
+    """A profiler that calls another one, and measures how long batches are fetched.
 
-    Between the hooks of two batches there are other callbacks too, such as those that save.
+    The hooks of callbacks are not enough: between two batches other callbacks run too, such as those that
+    save.
 
     Args:
-        inner: The trainer's own.
+        inner: The trainer's own profiler.
         clock: Measures the time.
     """
 

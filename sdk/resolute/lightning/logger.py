@@ -1,4 +1,4 @@
-"""Lightning's metrics as reports."""
+"""Reports Lightning's metrics."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ else:
 
 
 class ResoluteLogger(Logger):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
-    """Reports what a module logs: of validations as validation metrics, of tests in the group ``test``.
+    """Reports logged metrics: of validations as validation metrics, of tests in the group ``test``.
 
-    Reports count the batches that were trained, which Lightning's own step does not where gradients are
-    accumulated. A metric that comes again after the same batch counts once.
+    The step of a report is the number of trained batches; Lightning's own step differs from it if gradients
+    are accumulated. A metric that is logged again after the same batch is reported once.
 
     Args:
-        callback: Counts the batches; it must be among the trainer's callbacks.
+        callback: The callback that counts the batches. It must be one of the trainer's callbacks.
 
     Examples:
         >>> import lightning.pytorch as pl

@@ -1,4 +1,4 @@
-"""Where a training by Lightning's ``Trainer`` is in its epoch, for what Lightning itself does not save."""
+"""The position of a Lightning training within its epoch, for state that Lightning itself does not save."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EpochPosition:
-    """The random numbers of this rank, its place in the data, and gradients that wait for a step.
+    """The random state of this rank, its position in the data, and its accumulated gradients.
 
     Loaders that have ``state_dict`` are left to Lightning, which saves and restores them.
     """

@@ -1,4 +1,4 @@
-"""The record of a promotion with its identifiers, in ``promotion.json``, written before anything is sent.
+"""The record of a promotion: ``promotion.json`` with its identifiers, written before anything is sent.
 
 An interrupted promotion is continued by the next call with the same identifiers.
 """
@@ -22,7 +22,7 @@ _FILE = "promotion.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The submission of an experiment that goes on. Repeated with another config it would be refused."""
+    """The submission of the experiment that continues. A repetition with another config would be refused."""
 
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     """Makes it repeatable; clusters remember it for a day only."""
@@ -38,7 +38,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """The copying of one checkpoint, with its trial's history, to one cluster."""
+    """An attempt to copy one checkpoint, with its trial's history, to one cluster."""
 
     checkpoint: str
     """UUID of the original."""

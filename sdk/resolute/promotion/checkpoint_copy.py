@@ -23,7 +23,7 @@ PROMOTED_TO = "promoted_to"
 
 
 class CheckpointCopy:
-    """A checkpoint in the directory of the run that has the history.
+    """The copy of a checkpoint in the directory of the run that has the history.
 
     Args:
         directory: The run's directory.

@@ -1,4 +1,4 @@
-"""The experiment on the other cluster that continues from the copy of the checkpoint."""
+"""The experiment on the other cluster that continues from the copied checkpoint."""
 
 from __future__ import annotations
 

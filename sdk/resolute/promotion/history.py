@@ -27,7 +27,7 @@ _NO_LIMIT = 1 << 62
 
 @dataclass
 class _ReportedTime:
-    """Tells the writer the time of the report that it records."""
+    """A clock with the time of the report that is being recorded."""
 
     now: float = 0.0
 

@@ -18,7 +18,7 @@ _NAMESPACE = uuid.UUID("2f6b1a3e-3c1c-4d54-9d6a-7f3d8f5f0b11")
 
 @dataclass(frozen=True, kw_only=True)
 class Promotion:
-    """A trial on its way from one cluster to another."""
+    """A trial that is to be promoted from one cluster to another."""
 
     source: Services
     target: Services

@@ -1,4 +1,4 @@
-"""Continues a trial of one cluster from its checkpoint on another."""
+"""Promotes a trial: continues it on another cluster from its checkpoint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEND_SECONDS = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Promoted:
-    """What has become of a trial on another cluster."""
+    """The objects on the other cluster that a promotion has created."""
 
     trial: int
     """Number there of the trial with its history."""

@@ -1,4 +1,4 @@
-"""Training in PyTorch: you write a ``PyTorchTrial``, and a ``Trainer`` runs it.
+"""Training with PyTorch: you write a ``PyTorchTrial``, and a ``Trainer`` runs it.
 
 ::
 

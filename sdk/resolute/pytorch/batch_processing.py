@@ -32,14 +32,14 @@ _PROGRESS_FILE = "batch_processing.json"
 
 
 class TorchBatchProcessorContext(ReducerContext):
-    """What a processor asks of the platform.
+    """The context of a processor.
 
-    Reducers that it wraps for validation are reduced after the last batch and reported as validation
-    metrics.
+    Reducers that the processor wraps for validation are reduced after the last batch and reported as
+    validation metrics.
 
     Args:
         core_context: The Core API.
-        storage_path: Directory that ``upload_path`` gives files of.
+        storage_path: Directory of the files for ``upload_path``.
 
     Examples:
         >>> from resolute import pytorch
@@ -114,7 +114,7 @@ class TorchBatchProcessorContext(ReducerContext):
 
 
 class TorchBatchProcessor(abc.ABC):
-    """What is done with each batch.
+    """The user's code for each batch.
 
     Examples:
         >>> from resolute import pytorch
@@ -219,11 +219,11 @@ def torch_batch_process(
 
 
 class _BatchRun:
-    """One run through the data.
+    """One pass through the data.
 
     Args:
         context: The Core API.
-        processor_class: What is done with each batch.
+        processor_class: The user's class.
         storage: Directory for the processor's files.
     """
 

@@ -1,4 +1,4 @@
-"""Channels to the services: options, retries, deadlines, tokens, guards against use after a fork or close."""
+"""Channels to the services: options, retries, deadlines, tokens, and checks for use after a fork or close."""
 
 from __future__ import annotations
 

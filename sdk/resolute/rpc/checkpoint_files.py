@@ -1,4 +1,4 @@
-"""Lists of files that may not fit one message: sent in chunks, read in pages."""
+"""Lists of files that may exceed one message: they are sent in chunks and read in pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A channel that refuses calls after it was closed: grpcio's own would crash the process (SIGSEGV)."""
+"""A channel that refuses calls after it was closed; on grpcio's own they crash the process (SIGSEGV)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from resolute.errors import ClosedConnectionError
 
 
 class ClosableChannel(grpc.Channel):
-    """A channel that knows whether it was closed.
+    """A channel that refuses calls once it is closed.
 
-    Methods are never registered with the channel of grpcio, although generated stubs ask for it: that is
-    where a closed one crashes, also when another thread closes it at that moment.
+    Generated stubs ask to register their methods with grpcio's channel; this class does not do so. That
+    registration crashes on a closed channel, even if another thread closes it at the same moment.
 
     Args:
         channel: The channel of grpcio, which no other code uses.
-        address: Where it goes, for messages.
+        address: Address of the server, for messages.
     """
 
     def __init__(self, channel: grpc.Channel, *, address: str) -> None:

@@ -39,7 +39,7 @@ class CallInterceptor(
 ):
     """Completes outgoing calls and raises typed errors for their failures.
 
-    Streams of responses get no deadline of their own: a watch may last, and keepalive notices a dead peer.
+    Streams of responses get no deadline: a watch has no time limit, and keepalive detects a lost peer.
     """
 
     def __init__(
@@ -124,9 +124,9 @@ class TypedStream:
     """The responses of a streaming call, with typed errors. Iterate it, or ``cancel`` it.
 
     Args:
-        start: Begins the call, which is repeated until the first response or the last of its attempts.
+        start: Starts the call. It is repeated until the first response or the last attempt.
         retries: Counts the attempts.
-        address: Where the call goes, for messages.
+        address: Address of the server, for messages.
     """
 
     def __init__(self, start: Callable[[], Any], retries: Retries, *, address: str) -> None:

@@ -1,4 +1,4 @@
-"""Providers of object stores, by the types that configs give them."""
+"""Providers of object stores, by the types in configs."""
 
 from __future__ import annotations
 

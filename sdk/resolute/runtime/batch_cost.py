@@ -1,4 +1,4 @@
-"""What a batch costs, by a script's own account."""
+"""The cost of a batch that a script declares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCost:
-    """What one batch of all slots together costs; None for what is not known."""
+    """The cost of one batch over all slots. Unknown values are None."""
 
     tokens: float | None = None
     """Tokens in it."""

@@ -1,4 +1,4 @@
-"""The division of a batch among slots."""
+"""Divides a batch among slots."""
 
 from __future__ import annotations
 

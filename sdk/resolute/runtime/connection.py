@@ -1,4 +1,4 @@
-"""The connection of a trial's processes to the services, as passed on by the supervisor."""
+"""The connection data that the supervisor passes to a trial's processes."""
 
 from __future__ import annotations
 

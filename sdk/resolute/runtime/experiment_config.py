@@ -1,4 +1,4 @@
-"""An experiment's config as training code reads it."""
+"""The experiment config for training code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ExperimentConfig(dict[str, Any]):
-    """The config as a plain dict, with the answers that training code asks for.
+    """The config as a plain dict, with methods for values that training code often needs.
 
     Examples:
         >>> import resolute

@@ -1,4 +1,4 @@
-"""What NVIDIA's management library tells of GPUs."""
+"""Readings of GPUs from NVIDIA's management library."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_PROCESSES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuUse:
-    """How much one GPU works at one moment; None where its driver does not tell."""
+    """The utilisation of one GPU. Values that its driver does not report are None."""
 
     energy_joules: float | None
     """Since the driver was loaded."""
@@ -57,10 +57,10 @@ class GpuUse:
 
 
 class Gpus:
-    """The GPUs of this machine by NVML; none where its library or driver is absent.
+    """The GPUs of this machine by NVML; there are none if its library or driver is absent.
 
     Args:
-        devices: Those that are read, by index or UUID, which may be that of a part of a GPU; None for all.
+        devices: Indices or UUIDs of the GPUs to read, or UUIDs of parts of a GPU; None for all.
         clock: Measures rates.
     """
 

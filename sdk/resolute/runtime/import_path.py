@@ -1,4 +1,4 @@
-"""Imports modules of a directory for a while, without mixing them up with those of other directories."""
+"""Imports modules of a directory temporarily, without mixing them with modules of other directories."""
 
 from __future__ import annotations
 

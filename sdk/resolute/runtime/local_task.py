@@ -11,7 +11,7 @@ from resolute.errors import DataLossError
 
 @dataclass(frozen=True, slots=True)
 class LocalTask:
-    """The part of ``cluster.json`` under the key ``local``, where no cluster runs the trial."""
+    """The part of ``cluster.json`` under the key ``local``, for a trial that no cluster runs."""
 
     checkpoints: str
     """Directory of the checkpoints, relative to that of the info files."""

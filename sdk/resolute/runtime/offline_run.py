@@ -1,7 +1,8 @@
-"""A run outside of a cluster, as a directory.
+"""The directory of a run outside of a cluster.
 
-``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. The script
-writes it; its sidecar sends it while the script runs, or ``resolute sync`` later, any number of times.
+``run.json`` describes the run, ``spool/`` holds its reports and lines, and ``exit.json`` records how it
+ended. The script writes the directory. Its sidecar sends it while the script runs, or ``resolute sync`` sends
+it later, any number of times.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class OfflineRun:
-    """What is known of a run besides its reports."""
+    """The description of a run, without its reports."""
 
     directory: Path
     """Where it lies."""

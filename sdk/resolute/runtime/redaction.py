@@ -16,10 +16,10 @@ _RENEWALS = 16
 
 
 class Secrets:
-    """What a run knows and its log may not show. It may grow while text is masked in another thread.
+    """The secrets that a run's log must not show. Secrets may be added while another thread masks text.
 
     Args:
-        lasting: The first secrets.
+        lasting: The initial secrets.
     """
 
     def __init__(self, *lasting: str) -> None:
@@ -89,12 +89,12 @@ def _within(encode: Callable[[bytes], bytes], value: bytes, *, before: int) -> s
 
 
 class StreamRedactor:
-    """One stream of output on its way past its secrets, which may come in parts and in lines of any length.
+    """Masks secrets in one stream of output, which may arrive in parts and in lines of any length.
 
-    Whatever cuts lines comes after this: half a secret is one too, and cannot be found any more.
+    Lines are cut only after masking: half of a secret is secret too, but can no longer be recognised.
 
     Args:
-        secrets: What is masked.
+        secrets: The secrets to mask.
     """
 
     def __init__(self, secrets: Secrets) -> None:

@@ -1,4 +1,4 @@
-"""One sample of a search space, for runs without a cluster."""
+"""Draws one sample of a search space, for runs without a cluster."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ _LAST_EVENT = "event_id"
 
 
 class LocalSearchRunner(SearchRunner):
-    """Runs a search method in this process; started again with its directory, it continues.
+    """Runs a search method in this process. A runner that is started again with the same directory continues.
 
     Args:
-        search_method: Decides.
-        searcher_dir: Where the state is kept; None for the current directory.
-        master: Address of the cluster; empty to find it as the command line does.
+        search_method: The search method.
+        searcher_dir: Directory for the state; None for the current directory.
+        master: Address of the cluster; empty for that of the command line.
 
     Examples:
         ``runner.run("custom.yaml", "code")`` submits an experiment and drives it to its end. Before an

@@ -18,17 +18,17 @@ METHOD_STATE = "method_state"
 
 
 class SearcherState:
-    """What every search knows of its trials; kept by the runner, read by methods.
+    """The state of a search's trials. The runner updates it; methods read it.
 
     Attributes:
         failures: Trials that failed.
-        trial_progress: How far open trials are, by trial.
-        trials_closed: Trials that are over.
+        trial_progress: Progress of the open trials, by trial.
+        trials_closed: Trials that have ended.
         trials_created: Trials that exist.
-        last_event_id: The last event that the method was asked about; 0 before the first.
-        experiment_completed: The search shut down.
-        experiment_failed: The search shut down as a failure.
-        experiment_id: The experiment's number; None before it was created.
+        last_event_id: Number of the last event that was passed to the method; 0 before the first.
+        experiment_completed: Whether the search has shut down.
+        experiment_failed: Whether the search has shut down as a failure.
+        experiment_id: Number of the experiment; None before it was created.
 
     Examples:
         >>> from resolute import searcher
@@ -75,8 +75,8 @@ class SearcherState:
 class SearchMethod(ABC):
     """Answers each event of a search with operations.
 
-    A method is asked again about an event whose answer was lost with its process, with the state that it
-    saved before: decide by the state alone.
+    If an answer was lost with its process, the method gets the event again, with the state that it saved
+    before it. So decisions must depend on the state alone.
 
     Examples:
         >>> import uuid

@@ -14,7 +14,7 @@ from resolute.contracts.values import to_value
 
 
 class ExitedReason(Enum):
-    """Why a trial left before the search closed it.
+    """The reason why a trial exited before the search closed it.
 
     Examples:
         >>> from resolute import searcher
@@ -35,7 +35,7 @@ class ExitedReason(Enum):
 
 
 class Operation(ABC):
-    """A decision.
+    """A decision of a search method.
 
     Examples:
         >>> from resolute import searcher
@@ -53,7 +53,7 @@ class Create(Operation):
     """Create a trial.
 
     Attributes:
-        request_id: Identifies the trial within the search; ``uuid.uuid4()``.
+        request_id: Identifier of the trial within the search, such as ``uuid.uuid4()``.
         hparams: Its hyperparameters.
         checkpoint: Checkpoint to start from; None for none.
 
@@ -101,7 +101,7 @@ class ValidateAfter(Operation):
 
 @dataclass(frozen=True)
 class Close(Operation):
-    """No more work for a trial once it has done what it was given.
+    """Close a trial: it gets no more operations once it has completed those it has.
 
     Examples:
         >>> import uuid
@@ -119,7 +119,7 @@ class Close(Operation):
 
 @dataclass(frozen=True)
 class Progress(Operation):
-    """Tell how far the search is, from 0 to 1.
+    """Report the progress of the search, from 0 to 1.
 
     Examples:
         >>> from resolute import searcher
@@ -139,8 +139,8 @@ class Shutdown(Operation):
     """End the search.
 
     Attributes:
-        cancel: The experiment counts as cancelled.
-        failure: The experiment counts as failed.
+        cancel: Whether the experiment counts as cancelled.
+        failure: Whether the experiment counts as failed.
 
     Examples:
         >>> from resolute import searcher

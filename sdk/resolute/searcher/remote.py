@@ -22,15 +22,15 @@ _OPERATIONS = "ops"
 
 
 class RemoteSearchRunner(SearchRunner):
-    """Runs a search method as the code of an experiment of its own, which can be paused and resumed.
+    """Runs a search method as the code of its own experiment, which can be paused and resumed.
 
     Args:
-        search_method: Decides.
+        search_method: The search method.
         context: The Core API of the experiment that runs the method.
 
     Examples:
-        ``runner.run("custom.yaml", "code")``, in the entrypoint of an experiment, submits another one and
-        drives it. What is decided is saved in the first one's checkpoints:
+        ``runner.run("custom.yaml", "code")``, in the entrypoint of an experiment, submits a second
+        experiment and drives it. The method's state is saved in checkpoints of the first:
 
         >>> import uuid
         >>> from resolute import searcher

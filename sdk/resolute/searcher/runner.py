@@ -1,4 +1,4 @@
-"""Asks a search method about each event of a search and posts what it decides."""
+"""Passes each event of a search to a search method, and posts the method's operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_SECONDS = 30.0
 
 
 class SearchClient(Protocol):
-    """A search as its client sees it."""
+    """The calls by which a client drives a search."""
 
     def poll(self, *, wait: float) -> PendingEvents:
         """Returns the events that wait for an answer; waits some seconds for one."""
@@ -34,11 +34,11 @@ class SearchClient(Protocol):
 class SearchRunner(ABC):
     """Drives a search to its end.
 
-    What a method decided is saved before it is posted: a runner that is started again posts the same answer
-    again, and the searcher takes it once.
+    The operations for an event are saved before they are posted. A runner that is started again posts them
+    again, and the searcher accepts them once.
 
     Args:
-        search_method: Decides.
+        search_method: The search method.
 
     Examples:
         A runner that keeps its state in memory, and so does not survive its process:

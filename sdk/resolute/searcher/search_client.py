@@ -1,4 +1,4 @@
-"""A search of a cluster, as its client drives it."""
+"""The calls by which a client drives a search on a cluster."""
 
 from __future__ import annotations
 

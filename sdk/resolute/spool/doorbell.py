@@ -1,7 +1,7 @@
-"""Wakes the sender of a spool from another process: a named pipe that lies beside the spools.
+"""Wakes the sender of a spool from another process, by a named pipe beside the spools.
 
-A sender looks at its spools a few times a second. Who waits for it, such as a commit that must not be ahead
-of its reports, would wait for the next look; so the writer rings.
+A sender polls its spools a few times a second. A commit waits until earlier reports have arrived, and would
+have to wait for the next poll; so the writer wakes the sender.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ALL = 1 << 16
 
 
 class Wake(Protocol):
-    """What a sleeping thread is woken by; a ``threading.Event`` is one."""
+    """The event that wakes a sleeping thread, such as a ``threading.Event``."""
 
     def wait(self, timeout: float) -> object:
         """Sleeps until it is set, for so many seconds at most."""
@@ -33,10 +33,10 @@ class Wake(Protocol):
 class Doorbell:
     """The receiving end: an event that other processes can set, by ``ring``.
 
-    On a file system without named pipes, threads of this process alone can set it.
+    On a file system without named pipes, only threads of this process can set it.
 
     Args:
-        directory: Where the spools lie.
+        directory: Directory of the spools.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -1,9 +1,8 @@
 """Splits the output of a process into lines as they appear on a terminal.
 
-Progress bars draw over themselves with carriage returns, or move the cursor up by escape sequences. Of such a
-sequence of states only the last is kept: the one that was visible when the line ended. A bar that lasts is
-shown now and then while it lasts. Each rank draws on a screen of its own, found by the prefix that
-``wrap_rank`` gives its lines.
+Progress bars redraw themselves with carriage returns, or move the cursor up by escape sequences. Only the
+last state is kept: the one that was visible when the line ended. A long-running bar is also written at
+intervals. Each rank has its own screen, identified by the prefix that ``wrap_rank`` adds to its lines.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PARTIAL = re.compile(rb"\x1b(\[[\d;?]{0,9})?\Z")
 
 
 class LineSplitter:
-    """One stream of output on its way into lines."""
+    """Splits one stream of output into lines."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

@@ -1,4 +1,4 @@
-"""Records lines of logs, dropping rather than blocking when their service is away for too long."""
+"""Records log lines. During a long outage of their service it drops lines rather than block."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ class LineWriter(SpoolWriter):
     """Appends lines to a spool.
 
     Args:
-        directory: Where spools lie; it must exist.
-        name: Begins the source's name.
-        limit: Most bytes that may wait for the service; above it lines are dropped, and a line says how many.
-        segment_bytes: Size at which the next file is begun.
-        clock: Tells when lines were dropped.
+        directory: Directory of the spools; it must exist.
+        name: Prefix of the source's name.
+        limit: Most bytes that may wait for the service. Above it lines are dropped, and one line gives their
+            number.
+        segment_bytes: Size in bytes at which the next file begins.
+        clock: Clock for the times of dropped lines.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Records media: every ``log_*`` of a training script ends here."""
+"""Records media: every ``log_*`` of a training script calls this."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from resolute.spool.segment import SEGMENT_BYTES, SpoolWriter
 
 
 class MediaWriter(SpoolWriter):
-    """Appends media to a spool. What does not fit is left out: no training waits for a picture.
+    """Appends media to a spool. Media that do not fit are left out, so that training never waits for them.
 
     Args:
-        directory: Where spools lie; it must exist.
-        name: Begins the source's name, such as ``rank0``.
+        directory: Directory of the spools; it must exist.
+        name: Prefix of the source's name, such as ``rank0``.
         limit: Most bytes that may wait for the service.
-        omissions: Receives what cannot be recorded.
-        segment_bytes: Size at which the next file is begun.
+        omissions: Receives media that cannot be recorded.
+        segment_bytes: Size in bytes at which the next file begins.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ _LONGEST = 200
 
 
 class Omissions(Protocol):
-    """Receives what cannot be recorded."""
+    """Receives values that cannot be recorded."""
 
     def leave_out(self, kind: str, error: Exception) -> None:
         """Takes what is wrong, which either ends here or is raised.
@@ -35,11 +35,11 @@ class Omissions(Protocol):
 
 
 class CountedWarnings:
-    """Says the first of each kind at once, and at the end how many more there were.
+    """Warns at once of the first value of each kind, and at the end of the number of the others.
 
     Args:
-        say: Puts a line into the log.
-        file: Keeps the counts, as of the first of each kind and of the end; None to keep none.
+        say: Writes a line to the log.
+        file: File for the counts, written at the first of each kind and at the end; None for no file.
     """
 
     def __init__(self, say: Callable[[str], None], *, file: Path | None = None) -> None:
@@ -79,7 +79,7 @@ class CountedWarnings:
 
 
 class Raised:
-    """Raises what is wrong in the call that caused it."""
+    """Raises an error in the call whose value cannot be recorded."""
 
     def leave_out(self, kind: str, error: Exception) -> None:
         """Raises the error."""

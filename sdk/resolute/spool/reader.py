@@ -1,4 +1,4 @@
-"""Reads a spool while it is being written, from any record on."""
+"""Reads a spool from any record on, while it is being written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Record = Row | Report | Line | Media
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Consecutive rows of one schema, by columns: a drain reads hundreds of thousands a second."""
+    """Consecutive rows of one schema as columns, because a drain reads hundreds of thousands a second."""
 
     schema: Schema
     steps: list[int]
@@ -86,10 +86,10 @@ class Chunk:
 
 
 class SpoolReader:
-    """A position in a spool that moves forward as chunks are taken.
+    """A position in a spool that advances with each chunk that is read.
 
     Args:
-        path: The spool. It may be shorter than its header when it was just created.
+        path: The spool. A newly created one may be shorter than its header.
 
     Raises:
         FileNotFoundError: There is no such file.

@@ -1,4 +1,4 @@
-"""Records reports of metrics: every ``report_*`` of a training script calls this."""
+"""Records metric reports: every ``report_*`` of a training script calls this."""
 
 from __future__ import annotations
 
@@ -66,13 +66,14 @@ class ReportWriter(SpoolWriter):
     """Appends reports to a spool.
 
     Args:
-        directory: Where spools lie; it must exist.
-        name: Begins the source's name, such as ``rank0``.
-        limit: Most bytes that may wait for the service; above it a report waits until some have arrived.
-        segment_bytes: Size at which the next file is begun.
-        clock: Tells when reports were made, and deadlines.
+        directory: Directory of the spools; it must exist.
+        name: Prefix of the source's name, such as ``rank0``.
+        limit: Most bytes that may wait for the service. Above it a report waits until earlier ones have
+            arrived.
+        segment_bytes: Size in bytes at which the next file begins.
+        clock: Clock for the times of reports and for deadlines.
         sleep: Waits some seconds.
-        omissions: Receives what cannot be recorded; it is counted and logged by default.
+        omissions: Receives values that cannot be recorded. By default they are counted and logged.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What stands on a terminal where one process writes, as far as it can still change.
+"""The rows on a terminal of one process that can still change.
 
-A row becomes a line of the log once the cursor leaves it for a row that was not there yet. Rows above that
-were drawn anew become lines again at the same time, or when what is shown now is asked for.
+A row becomes a line of the log once the cursor moves from it to a new row. Redrawn rows above it become lines
+again at the same time, or when the current screen is requested.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Row:
 
 
 class Screen:
-    """The rows of one process.
+    """The screen of one process.
 
     Args:
         width: Most bytes of a row.

@@ -1,4 +1,4 @@
-"""Appends records to a spool: one system call each, in files of bounded size."""
+"""Appends records to a spool in files of bounded size, with one system call for each record."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Segment:
-    """One file of a writer, created by it.
+    """One file of a writer, which creates it.
 
-    It gets its name when it can take records, so that no sender opens one that a full disk left incomplete.
+    It gets its name when it can take records, so that no sender opens a file that a full disk left
+    incomplete.
 
     Args:
         path: The file; its name must be unique.
 
     Raises:
-        QuotaError: The disk is full. Nothing of the file is left.
+        QuotaError: The disk is full. The file is removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -101,14 +102,14 @@ def _create(path: Path) -> int:
 class SpoolWriter:
     """Appends records in order, for the process that created it.
 
-    Safe to use from several threads. A forked child must not use it: two processes would share one sequence.
+    Several threads may use it. A forked child must not use it: two processes would share one sequence.
 
     Args:
         directory: Directory of the files; it must exist.
         name: Prefix of the file names, such as ``rank0``. The process id and a random part are added, so that
             names of different writers never collide.
         suffix: Suffix of the file names.
-        segment_bytes: Size at which the next file is started.
+        segment_bytes: Size in bytes at which the next file begins.
     """
 
     def __init__(

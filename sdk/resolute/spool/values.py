@@ -1,4 +1,4 @@
-"""Reported metrics as flat names with plain values."""
+"""Flattens reported metrics to names with plain values."""
 
 from __future__ import annotations
 

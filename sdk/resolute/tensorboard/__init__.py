@@ -1,4 +1,4 @@
-"""Directories of TensorBoard events, and writers and managers of older releases."""
+"""Directories of TensorBoard events, and the writers and managers of older releases."""
 
 from resolute.tensorboard import util
 from resolute.tensorboard.batch_writer import BatchMetricWriter, MetricWriter, get_metric_writer

@@ -34,8 +34,8 @@ class BatchMetricWriter:
     """Writes the metrics of steps and validations below ``Determined/``.
 
     Args:
-        writer: Writes them.
-        clock: Tells when the file may be ended again, which is done once a second at most.
+        writer: Writes the events.
+        clock: Clock that limits flushes of the file to one a second.
     """
 
     def __init__(self, writer: MetricWriter, *, clock: Clock = SYSTEM_CLOCK) -> None:

@@ -1,4 +1,4 @@
-"""Copies TensorBoard files to where an experiment keeps them, for scripts that manage that themselves."""
+"""Copies TensorBoard files to the experiment's storage, for scripts that manage their files themselves."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _CLOSE_LOG_SECONDS = 10.0
 
 
 class TensorboardManager:
-    """Copies the files of a directory that have changed since they were copied last.
+    """Copies the files of a directory that have changed since the last copy.
 
     Args:
         base_path: The directory.
-        sync_path: Where the files are kept, below the storage.
-        async_upload: Whether a thread copies them, which ``start()`` begins.
-        sync_on_close: Whether ``close()`` copies what has changed until then.
-        destination: Keeps the files.
+        sync_path: Path of the copies within the storage.
+        async_upload: Whether a thread, started by ``start()``, copies them.
+        sync_on_close: Whether ``close()`` copies the files that have changed.
+        destination: The destination of the copies.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ def build(
         checkpoint_config: The section ``checkpoint_storage`` of a config; the files lie beside checkpoints.
         container_path: Directory in the place of the ``host_path`` of a ``shared_fs``.
         async_upload: Whether a thread copies files.
-        sync_on_close: Whether ``close()`` copies what has changed until then.
+        sync_on_close: Whether ``close()`` copies the files that have changed.
 
     Raises:
         TypeError: The storage has no type, or one that does not exist.

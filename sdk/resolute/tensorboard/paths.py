@@ -1,4 +1,4 @@
-"""Where TensorBoard events are written, and where they are kept."""
+"""The paths to which TensorBoard events are written and copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helps people to test their training scripts without a cluster."""
+"""Helpers for tests of training scripts without a cluster."""
 
 from resolute.testing.preemption import SimulatedPreemption, simulate_preemption
 

@@ -9,11 +9,11 @@ from resolute.core import preempt
 
 
 class SimulatedPreemption:
-    """A signal that comes after some checks. Get it from ``simulate_preemption``.
+    """A preemption signal that is set after some checks. Get it from ``simulate_preemption``.
 
     Attributes:
-        checks: How often the script has looked.
-        acknowledged: Whether the script has promised to exit.
+        checks: Number of times the script has read the signal.
+        acknowledged: Whether the script has acknowledged the signal.
 
     Examples:
         >>> from resolute import core

@@ -1,5 +1,5 @@
-"""Moving files between a machine and a store, for the client and the Core API alike.
+"""Transfers files between a machine and a store, for the client and the Core API.
 
-HTTP by presigned URLs, retries, digests, the machine's cache of files, progress, and the error of a full
-disk.
+It has HTTP by presigned URLs, retries, digests, the machine's cache of files, progress, and the error of a
+full disk.
 """

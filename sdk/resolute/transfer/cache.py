@@ -1,4 +1,4 @@
-"""The machine's cache of files by digest, so that each is downloaded once.
+"""The machine's cache of files by digest, so that each file is downloaded once.
 
 ::
 
@@ -46,13 +46,13 @@ _log = logging.getLogger("resolute.core")
 class FileCache:
     """A directory of files by their digests, used by every process of a machine at once.
 
-    What is taken out is compared with its digest on the way; what was damaged is dropped. A cache that cannot
-    be read or written costs time and nothing else.
+    A file is verified against its digest when it is read; a damaged file is dropped. If the cache cannot be
+    read or written, transfers only take longer.
 
     Args:
-        directory: The directory; made, for its owner alone, if it is not there.
-        limit: The most bytes of all files; those that were not used for longest make room for others.
-        clock: Tells when a file was used.
+        directory: The directory. If it is missing, it is created with permissions for its owner only.
+        limit: Most bytes of all files. The least recently used files are removed first.
+        clock: Clock for the last use of a file.
     """
 
     def __init__(self, directory: Path, *, limit: int = DEFAULT_LIMIT, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -192,7 +192,7 @@ class FileCache:
 
 
 class _CacheIndex:
-    """Files with their bytes, the one that was not used for longest first."""
+    """The files with their sizes, the least recently used first."""
 
     def __init__(self, sizes: dict[Path, int], *, limit: int) -> None:
         self._sizes = sizes

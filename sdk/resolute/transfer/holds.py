@@ -1,4 +1,4 @@
-"""Keeps a checkpoint from being deleted by a policy for as long as somebody reads it."""
+"""Prevents policies from deleting a checkpoint while a process reads it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _INTERVAL_SECONDS = 10.0
 
 
 class Progress(Protocol):
-    """Called with bytes that were moved, by several threads."""
+    """Called by several threads with the number of transferred bytes."""
 
     def advance(self, count: int) -> None:
         """Counts some more bytes, or, below zero, takes back some that must be moved again."""
@@ -22,7 +22,7 @@ class Progress(Protocol):
 
 @final
 class NoProgress:
-    """Progress that is not shown."""
+    """Progress that shows nothing."""
 
     def advance(self, count: int) -> None:
         """Does nothing."""
@@ -33,14 +33,14 @@ NO_PROGRESS = NoProgress()
 
 @final
 class ProgressLines:
-    """Says in a line now and then its progress; nothing of what is over sooner.
+    """Writes its progress in a line at intervals; a shorter transfer writes none.
 
     Args:
-        what: What is done, such as ``checkpoint 12 is uploaded``.
-        total: How many bytes there are; zero if unknown.
-        say: Takes a line.
-        interval: Seconds from one line to the next.
-        clock: Tells when it is time for a line.
+        what: The transfer, such as ``checkpoint 12 is uploaded``.
+        total: Total number of bytes; zero if unknown.
+        say: Called with each line.
+        interval: Seconds between two lines.
+        clock: Clock for the interval.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Large files by several connections, in order."""
+"""Downloads large files by several connections, in order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def is_large(size: int) -> bool:
 
 @final
 class ParallelRanges:
-    """Threads that fetch ranges of large files. Used as a context.
+    """Threads that fetch ranges of large files. Use it as a context manager.
 
-    A range that arrives before its turn waits in memory; buffers are used again, which spares the processor
-    new pages. At most 64 MiB are held.
+    A range that arrives before its turn waits in memory, at most 64 MiB in all. Buffers are reused, which
+    saves the cost of new pages.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from resolute.transfer.workers import Cancellation
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A file that has arrived."""
+    """A downloaded file."""
 
     size: int
     digest: str
@@ -26,12 +26,12 @@ class ReceivedFile:
 
 @final
 class FileReceiver:
-    """Receives files of one source; used by several threads. Used as a context.
+    """Receives files of one source, in several threads. Use it as a context manager.
 
     Args:
-        source: Where the files come from.
+        source: The source of the files.
         progress: Counts bytes.
-        stop: Says when to give up.
+        stop: Tells when to give up.
     """
 
     def __init__(self, source: FileSource, *, progress: Progress, stop: Cancellation) -> None:

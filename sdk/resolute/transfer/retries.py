@@ -1,4 +1,4 @@
-"""Retries of transfers while a store does not answer, and with a new URL when one has expired."""
+"""Retries transfers while a store does not answer, with a new URL if one has expired."""
 
 from __future__ import annotations
 

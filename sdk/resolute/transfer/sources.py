@@ -1,4 +1,4 @@
-"""The sources of the bytes of files."""
+"""Sources of file contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _URLS_AT_ONCE = 250
 
 
 class FileSource(Protocol):
-    """Returns the bytes of files, to several threads at once."""
+    """Reads the contents of files, for several threads at once."""
 
     @property
     def parallel(self) -> bool:
@@ -42,11 +42,11 @@ class FileSource(Protocol):
 
 @final
 class ResumingSource:
-    """A store that is read on where it broke off, and waited for while it is away.
+    """A source that resumes an interrupted read, and waits during outages of the store.
 
     Args:
-        fetch: Makes one attempt to read; has the form of ``FileSource.read``.
-        outage_timeout: Seconds without a byte after which the store is given up.
+        fetch: One attempt to read, with the signature of ``FileSource.read``.
+        outage_timeout: Seconds without a byte after which the read fails.
         sleep: Waits some seconds.
     """
 
@@ -90,12 +90,12 @@ class ResumingSource:
 
 @final
 class PresignedUrls:
-    """Presigned URLs for reading, asked for when their turn comes: one that waits for long expires.
+    """Presigned URLs for reading. They are requested shortly before their use, because they expire.
 
     Args:
-        name: Names what the files belong to, in messages.
+        name: Name of the object that has the files, for messages.
         paths: The files, in the order in which they are read.
-        sign: Gives URLs by path.
+        sign: Returns URLs by path.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ def url_source(
     Args:
         urls: The URLs.
         transport: Connections.
-        outage_timeout: Seconds without a byte after which the store is given up.
+        outage_timeout: Seconds without a byte after which the read fails.
         sleep: Waits some seconds.
     """
 

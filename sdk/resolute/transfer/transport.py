@@ -34,15 +34,15 @@ class UrlRefusedError(FailedPreconditionError):
 
 
 class ObjectMissingError(FailedPreconditionError):
-    """The store has nothing under a URL."""
+    """The store has no object at a URL."""
 
 
 class _RangeNotSatisfiableError(FailedPreconditionError):
-    """An object ends before the range that was asked for."""
+    """An object ends before the requested range."""
 
 
 class Body(Protocol):
-    """What is sent; ``read`` gives nothing at its end."""
+    """The body of a request; ``read`` returns no bytes at its end."""
 
     def read(self, size: int = ..., /) -> bytes:
         """Returns the next bytes."""
@@ -52,10 +52,10 @@ class Body(Protocol):
 class Transport:
     """Connections to stores, used by several threads at once.
 
-    Used as a context: the connections are closed at its end.
+    Use it as a context manager; it closes the connections at its end.
 
     Args:
-        timeout: Seconds after which a store that neither sends nor takes a byte is away.
+        timeout: Seconds without a byte in either direction after which a store counts as unavailable.
     """
 
     def __init__(self, *, timeout: float = DEFAULT_TIMEOUT) -> None:

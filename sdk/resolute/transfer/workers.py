@@ -13,12 +13,12 @@ _Result = TypeVar("_Result")
 
 
 class WorkCancelledError(Exception):
-    """Work is not wanted any more: other work has failed, or somebody interrupted it."""
+    """The work was cancelled, because other work failed or the user interrupted it."""
 
 
 @final
 class Cancellation:
-    """Tells threads that their work is not wanted any more."""
+    """Tells threads that their work is cancelled."""
 
     def __init__(self) -> None:
         self._event = threading.Event()

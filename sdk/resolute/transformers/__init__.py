@@ -1,4 +1,4 @@
-"""Hugging Face's ``Trainer`` on the platform: one callback makes a training a trial.
+"""Training with Hugging Face's ``Trainer``: one callback makes it a trial.
 
 ::
 

@@ -42,18 +42,18 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
     - On a cluster whose search gives operations, each is completed by an evaluation at its very end, with a
       checkpoint after it. Without an ``eval_dataset`` it is completed by what was logged last.
 
-    Made before the ``Trainer``, it fetches the trial's latest checkpoint into ``output_dir`` and sets
-    ``args.resume_from_checkpoint``, which is to be given to ``train()``; unless ``overwrite_output_dir``.
+    Create it before the ``Trainer``. Unless ``overwrite_output_dir`` is set, it downloads the trial's latest
+    checkpoint into ``output_dir`` and sets ``args.resume_from_checkpoint``; pass that to ``train()``.
 
     Args:
-        core_context: The Core API; with several ranks, made with a ``DistributedContext``.
+        core_context: The Core API; with several ranks, created with a ``DistributedContext``.
         args: Arguments of the training.
-        filter_metrics: Metrics are reported only if their names have one of these in them; default all.
+        filter_metrics: Substrings of metric names. Only metrics with one of them are reported; default: all.
         user_data: JSON-like data that is written into every checkpoint, as ``my_data.json``.
 
     Raises:
-        ValueError: Arguments and config do not say the same length: ``max_steps`` goes with
-            ``searcher.max_length.batches``, ``num_train_epochs`` with ``searcher.max_length.epochs``.
+        ValueError: Arguments and config give different lengths: ``max_steps`` must equal
+            ``searcher.max_length.batches``, ``num_train_epochs`` must equal ``searcher.max_length.epochs``.
 
     Examples:
         >>> from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments

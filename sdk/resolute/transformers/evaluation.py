@@ -1,4 +1,4 @@
-"""Whether the ``Trainer`` that calls its callbacks has anything to evaluate on."""
+"""Tells whether the calling ``Trainer`` has data to evaluate on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which data Hugging Face's ``Trainer`` deals otherwise after a pause in the middle of an epoch."""
+"""Lists the data whose order Hugging Face's ``Trainer`` changes after a pause in the middle of an epoch."""
 
 from __future__ import annotations
 

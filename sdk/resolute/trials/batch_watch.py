@@ -1,4 +1,4 @@
-"""How long the training of a library waits for batches, by the hooks that the library calls."""
+"""Measures how long a library's training waits for batches, by the library's hooks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from resolute.trials.throughput import Throughput
 
 
 class BatchWatch:
-    """Measures batch by batch: what is done between ``trained`` and the next ``ready`` does not count.
+    """Measures each batch. Time between ``trained`` and the next ``ready`` does not count.
 
     Args:
-        throughput: Takes what was measured.
+        throughput: Receives the measurements.
         clock: Measures the time.
     """
 

@@ -9,7 +9,7 @@ from resolute.trials.units import TrainUnit
 
 @dataclass(slots=True)
 class Progress:
-    """The one counter of training, and what was done when."""
+    """The counter of training, and the steps at which periodic work was last done."""
 
     epoch_length: int
     """Batches of an epoch."""
@@ -28,7 +28,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How often things are done."""
+    """The intervals of periodic work."""
 
     report: TrainUnit
     validate: TrainUnit

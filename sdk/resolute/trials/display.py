@@ -1,4 +1,4 @@
-"""The terminal output of a training off cluster."""
+"""The terminal output of training off cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from resolute.trials.counters import Progress
 
 
 class Display(Protocol):
-    """Shows how training goes."""
+    """Shows the progress of training."""
 
     def segment(self, progress: Progress, end: int) -> None:
         """Training continues towards a step."""
@@ -26,7 +26,7 @@ class Display(Protocol):
 
 
 class NullDisplay:
-    """Shows nothing: under a cluster, in tests, and where output goes into a file."""
+    """Shows nothing: on a cluster, in tests, and if the output is a file."""
 
     def segment(self, progress: Progress, end: int) -> None:
         """Shows nothing."""

@@ -1,4 +1,4 @@
-"""The goals of a trial: the lengths that its script, its search or its config requires."""
+"""The goals of a trial: the lengths that its script, search or config requires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("resolute.pytorch")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Train up to a step, then validate."""
+    """A goal: train up to a step, then validate."""
 
     end: int
     """The step."""
@@ -27,7 +27,7 @@ class Goal:
 
 
 class GoalListener(Protocol):
-    """Receives how far a trial has trained. Only the chief calls it."""
+    """Receives the progress of a trial. Only the chief calls it."""
 
     def on_progress(self, step: int) -> None:
         """So many batches are trained."""
@@ -88,10 +88,10 @@ class GoalSource(Protocol):
 
 
 class LocalGoal:
-    """One goal, that the script gives.
+    """One goal, set by the script.
 
     Args:
-        length: How long to train in all.
+        length: Total length to train.
     """
 
     def __init__(self, length: TrainUnit) -> None:
@@ -103,10 +103,10 @@ class LocalGoal:
 
 
 class SingleBatchGoal:
-    """One batch more than there were, for a test.
+    """One goal for a test: one batch more than before.
 
     Args:
-        initial_batch: Tells how many there were.
+        initial_batch: Returns the number of batches trained before.
     """
 
     def __init__(self, initial_batch: Callable[[], int]) -> None:
@@ -118,10 +118,10 @@ class SingleBatchGoal:
 
 
 class FixedLengthGoal(LocalGoal):
-    """One goal, that the config or the script gives; validation reports decide whether it is reached.
+    """One goal, set by the config or the script. Validation reports decide whether it is reached.
 
     Args:
-        length: How long to train in all.
+        length: Total length to train.
         train: Receives progress.
     """
 
@@ -140,8 +140,8 @@ class SearchGoals:
 
     Args:
         searcher: The search.
-        unit: What their lengths are counted in.
-        global_batch_size: Records of a batch over all slots, for lengths in records.
+        unit: Unit of their lengths.
+        global_batch_size: Number of records of a batch over all slots, for lengths in records.
     """
 
     def __init__(self, searcher: core.SearcherContext, unit: Unit, global_batch_size: int | None) -> None:
@@ -186,7 +186,7 @@ def cluster_goals(
     Args:
         context: The Core API.
         max_length: What the script asks for; it decides only where validation reports drive the search.
-        global_batch_size: Records of a batch over all slots, for lengths in records.
+        global_batch_size: Number of records of a batch over all slots, for lengths in records.
 
     Raises:
         ValueError: Neither the config nor the script says how long to train.

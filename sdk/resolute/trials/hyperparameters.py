@@ -14,12 +14,12 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class Settings:
-    """Hyperparameters and config of a trial. Base of the contexts.
+    """The hyperparameters and the config of a trial. It is the base class of the contexts.
 
     Args:
         hparams: The hyperparameters; None if the script gave none.
         exp_conf: The experiment's config; None if there is none.
-        slots: Ranks that share a batch.
+        slots: Number of ranks that share a batch.
 
     Raises:
         InvalidExperimentException: There are more ranks than records in a batch.

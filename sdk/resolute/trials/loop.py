@@ -1,4 +1,4 @@
-"""The training loop: restore, then segments with work at their boundaries, until all goals are reached."""
+"""The training loop: it restores, then trains in segments with periodic work between, up to the goals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from resolute.trials.throughput import Throughput
 
 
 class CheckpointPolicy(enum.Enum):
-    """Which validations are followed by a checkpoint."""
+    """The validations after which a checkpoint is saved."""
 
     ALL = "all"
     BEST = "best"
@@ -38,7 +38,7 @@ class Segments(Protocol):
 
 
 class Validation(Protocol):
-    """Validates."""
+    """Validates the trial."""
 
     def validate(self) -> Any:
         """Returns metrics by name; every rank calls."""
@@ -58,7 +58,7 @@ class Reports(Protocol):
 
 
 class Checkpoints(Protocol):
-    """Makes checkpoints."""
+    """Saves checkpoints."""
 
     def save(self, progress: Progress, *, chief_only: bool = False) -> str | None:
         """Makes one; every rank calls, or only the chief may know that one is wanted."""
@@ -66,7 +66,7 @@ class Checkpoints(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoopComponents:
-    """What the loop works with."""
+    """The parts of the training loop."""
 
     core: core.Context
     segments: Segments
@@ -82,15 +82,16 @@ class LoopComponents:
 
 
 class TrainingLoop:
-    """Trains one trial from where it is to where it shall be.
+    """Trains one trial until its goals are reached.
 
-    Every rank runs the same loop and decides the same: what differs between them is what the parts gather.
+    Every rank runs the same loop and makes the same decisions, because the parts gather values that differ
+    between ranks.
 
     Args:
-        parts: What it works with.
-        progress: How far training is.
-        intervals: How often things are done.
-        policy: Which validations are followed by a checkpoint.
+        parts: The parts of the loop.
+        progress: The counters of training.
+        intervals: The intervals of periodic work.
+        policy: The validations after which a checkpoint is saved.
         validate_first: Whether a new trial validates before its first batch.
     """
 

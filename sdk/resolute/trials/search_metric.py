@@ -1,4 +1,4 @@
-"""Which validation is the best, by the metric that the experiment decides by."""
+"""Tells which validation is the best, by the metric of the experiment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resolute.info import trial_of
 
 @dataclass(frozen=True, slots=True)
 class SearcherMetric:
-    """The metric that the experiment decides by."""
+    """The metric of the experiment's search."""
 
     name: str
     smaller_is_better: bool

@@ -1,4 +1,4 @@
-"""The operations of a search for trainers of other libraries."""
+"""The operations of a search, for trainers of other libraries."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from resolute.trials.search_metric import SearcherMetric, is_time_driven
 
 
 class SearchOperations:
-    """The operations of a search, one after another. All ranks call the same methods in the same order.
+    """The operations of a search, in order. All ranks call the same methods in the same order.
 
-    Off cluster, and where validation reports drive the search, there are no operations: the library's own
-    arguments say how far to train.
+    Off cluster, and if validation reports drive the search, there are no operations: the library's own
+    arguments set the length of the training.
 
     Args:
         context: The Core API.
 
     Attributes:
-        unit: What operations are counted in; None without operations.
-        max_length: The longest operation that there may be; None without operations, or if it is open.
+        unit: Unit of the operations' lengths; None without operations.
+        max_length: Largest length of an operation; None without operations, or if it is unknown.
         time_driven: Whether validation reports drive the search.
 
     Raises:
-        ValueError: The config counts in a unit that such a trainer does not know.
+        ValueError: The config has lengths in a unit that such a trainer does not support.
     """
 
     def __init__(self, context: core.Context) -> None:

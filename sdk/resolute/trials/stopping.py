@@ -13,12 +13,12 @@ _MAX_STEPS_BETWEEN_CHECKS = 1000
 
 
 class StopCoordinator:
-    """Asks whether to stop.
+    """Decides for all ranks whether to stop.
 
     Args:
         context: The Core API.
-        requested: Whether the trial asked to be stopped, on this rank.
-        clock: Tells how long steps take.
+        requested: Returns whether the trial has asked to stop, on this rank.
+        clock: Measures the duration of steps.
     """
 
     def __init__(

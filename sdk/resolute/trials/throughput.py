@@ -1,4 +1,4 @@
-"""How fast training is, and how much of it waits for data."""
+"""The training speed, and the share of time spent waiting for data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUP = "throughput"
 
 
 class Waiting(Protocol):
-    """Trains batches, for which it waits."""
+    """A batch trainer that measures how long it waits for batches."""
 
     @property
     def waited_seconds(self) -> float:
@@ -25,19 +25,19 @@ class Waiting(Protocol):
 
 
 class Throughput:
-    """Adds up the time of training between two reports: neither validations nor checkpoints count.
+    """Measures the training time between two reports. Validations and checkpoints do not count.
 
     ``data_wait`` is the share of that time, from 0 to 1, for which the process waited for the next batch. A
-    GPU may still have been busy with earlier batches then.
+    GPU may have been busy with earlier batches during that wait.
 
     Args:
-        context: Where it reports.
-        cost: Says what a batch costs.
+        context: The Core API, to which it reports.
+        cost: Returns the cost of a batch.
         clock: Measures the time.
 
     Attributes:
-        batch_size: Records of a batch of all slots together; None if not known. The hyperparameter
-            ``global_batch_size`` says so by itself.
+        batch_size: Number of records of a batch over all slots; None if unknown. The default is the
+            hyperparameter ``global_batch_size``.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ CODE_DIRECTORY = "code"
 
 @dataclass(frozen=True, slots=True)
 class TrialState:
-    """How far a trial was when the checkpoint was made."""
+    """The position of a trial at its checkpoint."""
 
     trial_id: int
     batches_trained: int

@@ -1,4 +1,4 @@
-"""Lengths and intervals of training, as values."""
+"""Lengths and intervals of training."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class TrainUnit:
     """A length, an interval or a list of points of training. Use ``Batch`` or ``Epoch``.
 
     Args:
-        value: A number n: every n of the unit, or n of them in all. Less than 1 means every one. A list,
-            tuple, set or range: exactly after these many.
+        value: A number n: an interval of n units, or a length of n units; less than 1 means 1. A list, tuple,
+            set or range: exactly these points.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: The value has another type.
 
     Examples:
         >>> from resolute import pytorch
@@ -100,7 +100,7 @@ class TrainUnit:
 
 
 class Batch(TrainUnit):
-    """Counted in batches of one slot.
+    """A length or interval in batches of one slot.
 
     Examples:
         >>> from resolute import pytorch
@@ -112,7 +112,7 @@ class Batch(TrainUnit):
 
 
 class Epoch(TrainUnit):
-    """Counted in epochs: as many batches as the chief's training loader has.
+    """A length or interval in epochs. An epoch has as many batches as the chief's training loader.
 
     Examples:
         >>> from resolute import pytorch

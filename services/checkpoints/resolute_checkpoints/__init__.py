@@ -1,4 +1,5 @@
 """The checkpoint registry.
 
-Checkpoints in two phases, the stores that keep their files, models, retention and deletion.
+It registers checkpoints in two phases, opens the stores of their files, keeps models, and applies retention
+and deletion.
 """

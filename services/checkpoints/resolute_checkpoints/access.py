@@ -1,7 +1,7 @@
-"""What a trial's token may reach here; for users and services the permission table decides.
+"""Checks which checkpoints a trial's token may access. For users and services the permission table decides.
 
-A trial writes only its own checkpoints, changes only those of its experiment, and reads those of its
-workspace, because a warm start may begin from another experiment's.
+A trial writes only its own checkpoints, and changes only those of its experiment. It reads all checkpoints of
+its workspace, because it may start from a checkpoint of another experiment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which workspaces checkpoints and models belong to: a checkpoint where its experiment does, now."""
+"""Looks up the workspaces of checkpoints and models. A checkpoint belongs to its experiment's current one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LARGEST_NUMBER = 2**63 - 1
 
 
 class RegistryAccessLookup:
-    """Knows checkpoints and models itself, and asks the experiments service for the rest.
+    """Looks up checkpoints and models in the registry, and everything else at the experiments service.
 
     Args:
         database: The registry.
-        experiments: Knows the roles of users and the workspaces of experiments.
+        experiments: Looks up the roles of users and the workspaces of experiments.
     """
 
     def __init__(self, database: Database, experiments: AccessLookup) -> None:

@@ -1,4 +1,4 @@
-"""The checkpoints service: its parts, put together."""
+"""Assembles the checkpoints service."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _MEDIA_THREADS = 4
 
 
 class CheckpointsService:
-    """Keeps the registry of checkpoints.
+    """The checkpoints service.
 
     Args:
-        environment: What it is given to live in.
-        settings: Settings of this service alone.
+        environment: The parameters of every service.
+        settings: Settings of this service.
     """
 
     name = "checkpoints"

@@ -1,4 +1,4 @@
-"""Settings that only this service has, read once from the environment into a typed value."""
+"""Settings that only the checkpoints service has, read once from the environment."""
 
 from __future__ import annotations
 

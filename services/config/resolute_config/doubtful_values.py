@@ -1,4 +1,4 @@
-"""What a config says rightly and hardly means, so that its author is warned."""
+"""Warnings about values of a config that are valid but probably not intended."""
 
 from __future__ import annotations
 

@@ -54,17 +54,17 @@ _IN_STEPS = (
 
 
 class RetentionPolicy(Section):
-    """How long an experiment's logs would be kept; the cluster has one period for all.
+    """The retention of an experiment's logs. It is ignored: the cluster has one period for all logs.
 
     Attributes:
-        log_retention_days: Days; -1 for ever.
+        log_retention_days: Number of days; -1 for ever.
     """
 
     log_retention_days: Annotated[Int, Field(ge=-1, le=_LONGEST_RETENTION)] | None = None
 
 
 class Kerberos(Section):
-    """Settings of Kerberos; read and ignored.
+    """Settings of Kerberos, which are ignored.
 
     Attributes:
         config_file: Path of a file.
@@ -74,7 +74,7 @@ class Kerberos(Section):
 
 
 class Security(Section):
-    """Settings of security; read and ignored.
+    """Settings of security, which are ignored.
 
     Attributes:
         kerberos: Settings of Kerberos.
@@ -84,10 +84,10 @@ class Security(Section):
 
 
 class Reproducibility(Section):
-    """What makes two runs alike.
+    """Settings that make runs reproducible.
 
     Attributes:
-        experiment_seed: Seed of the search, from which the trials' seeds follow.
+        experiment_seed: Seed of the search, from which the seeds of trials are derived.
     """
 
     experiment_seed: Annotated[Int, Field(ge=0, le=2**32 - 1)] = Field(
@@ -103,10 +103,10 @@ Labels: TypeAlias = Annotated[tuple[Name, ...], AfterValidator(_without_repetiti
 
 
 class ExperimentConfig(Section):
-    """A complete config: every layer merged, every default filled in, every check passed.
+    """A complete config: all layers are merged, all defaults are filled in, and all checks have passed.
 
-    Make it with ``parse_config``, which alone also checks how sections fit together. ``docs/config.md`` tells
-    what each field does.
+    Create it by ``parse_config``: only this function also checks sections against each other.
+    ``docs/config.md`` describes each field.
     """
 
     advice: ClassVar[Mapping[str, str]] = {

@@ -1,7 +1,7 @@
 """Fields that are accepted but have no effect here; a submission that sets one gets a warning.
 
-What has an effect depends on the engine that runs the trials. The table below is that of trials run as local
-processes; pools of other engines name the rows that do not hold for them.
+The effect of a field depends on the engine that runs the trials. The table below is for the local engine;
+pools of other engines name the rows that do not apply to them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from resolute_config.sections.storage import AzureStorage, S3Storage, SharedFsSt
 
 @dataclass(frozen=True, slots=True)
 class ConfigWarning:
-    """A field that was set and has no effect.
+    """The warning about a field that is set and has no effect.
 
     Attributes:
         path: Dotted path of the field.
-        reason: Why it has none, as a whole clause.
+        reason: The reason, as a whole clause.
     """
 
     path: str
@@ -74,8 +74,8 @@ class Ineffective:
 
     Attributes:
         path: Dotted path.
-        reason: Why, as a whole clause.
-        when: The configs for which the row holds.
+        reason: The reason, as a whole clause.
+        when: The configs to which the row applies.
     """
 
     path: str

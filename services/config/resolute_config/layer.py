@@ -1,4 +1,4 @@
-"""A part of a config that stands below or above what its author wrote."""
+"""A layer of a config, below or above the user's own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Config below the user's own.
+    """A config that is merged below or above the user's own.
 
     Attributes:
-        name: What messages call it, such as ``template 'gpu'``.
-        content: Its fields, as YAML or as data; any of them may be missing.
+        name: Name of the layer in messages, such as ``template 'gpu'``.
+        content: Fields of the layer, as YAML or as data; any of them may be missing.
     """
 
     name: str

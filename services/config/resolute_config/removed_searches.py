@@ -1,4 +1,4 @@
-"""Searches that were removed: which search that is there comes closest to what a config asked for."""
+"""Removed search methods, each with the closest existing one."""
 
 from __future__ import annotations
 

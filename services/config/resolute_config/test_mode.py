@@ -1,4 +1,4 @@
-"""Test mode: the same experiment, as short as it can be."""
+"""Test mode: makes an experiment as short as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every service of the platform, in the order in which they start."""
+"""All services of the platform, in the order of their start."""
 
 from __future__ import annotations
 

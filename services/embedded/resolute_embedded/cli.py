@@ -47,7 +47,7 @@ _take_over_option = click.option(
 
 
 class _SlotCount(click.IntRange):
-    """A number of slots, for people who name their kind."""
+    """A number of slots, with an error for users who name a kind of slot."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Reads the number."""

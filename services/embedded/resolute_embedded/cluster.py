@@ -1,4 +1,4 @@
-"""All services in one process, on one port of loopback."""
+"""Runs all services in one process, on one port of the loopback interface."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _log = structlog.get_logger("cluster")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `resolute up` was asked for."""
+    """The options of `resolute up`."""
 
     slots: int | None = None
     """Slots of this machine; None to count its GPUs, or else its cores."""

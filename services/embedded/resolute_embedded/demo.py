@@ -1,4 +1,4 @@
-"""`resolute demo`: a cluster on this machine, a search over real data, the best model on disk."""
+"""`resolute demo`: starts a cluster on this machine, searches on real data, and saves the best model."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def report(experiment: Experiment, directory: Path) -> int:
 
 @dataclass(frozen=True)
 class Standing:
-    """A trial and the best that it has shown."""
+    """A trial with its best result."""
 
     trial: Trial
     best: float | None

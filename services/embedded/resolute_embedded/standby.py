@@ -1,4 +1,4 @@
-"""`resolute up --standby`: serves once no other process does; until then its HTTP port says so."""
+"""`resolute up --standby`: serves once no other process does. Until then its HTTP port reports standby."""
 
 from __future__ import annotations
 

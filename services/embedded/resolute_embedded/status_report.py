@@ -1,4 +1,4 @@
-"""What `resolute status` shows."""
+"""The output of `resolute status`."""
 
 from __future__ import annotations
 

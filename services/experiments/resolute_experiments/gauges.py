@@ -20,12 +20,12 @@ from resolute_serving.observability.gauges import Gauge
 
 
 class ServiceGauges:
-    """Reads the numbers of the service.
+    """Reads the gauges of the service.
 
     Args:
-        database: Its database.
-        fleet: The machines.
-        scheduler: Tells how long its passes take.
+        database: This service's database.
+        fleet: The engines.
+        scheduler: The scheduler, for the duration of its passes.
         clock: Tells the time.
     """
 

@@ -1,8 +1,9 @@
 """Issues the first tokens of a cluster whose services run separately.
 
-Run ``python -m resolute_experiments.issue_token`` where the experiments service runs, with its settings. It
-signs with the key of that service, which it makes if there is none yet. A token for a service lets it call
-the others; the token for the operator lets the first person in, who then makes users, passwords and tokens.
+Run ``python -m resolute_experiments.issue_token`` on the machine of the experiments service, with its
+settings. It signs with the key of that service, and creates the key if there is none. The token of a service
+allows it to call the others. The operator's token is for the first sign-in, to create users, passwords and
+tokens.
 """
 
 from __future__ import annotations

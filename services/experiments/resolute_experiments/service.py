@@ -106,11 +106,11 @@ _ENDPOINT_TESTS = 4
 
 
 class ExperimentsService:
-    """Owns experiments, trials, runs, allocations, users; the only service that leads others.
+    """The experiments service: it owns experiments, trials, runs, allocations, users, and calls others.
 
     Args:
-        environment: What every service is given.
-        settings: The settings of this one.
+        environment: The parameters of every service.
+        settings: Settings of this service.
     """
 
     name = "experiments"

@@ -25,7 +25,7 @@ _ADVERTISED_AUTHORITY = "RESOLUTE_ADVERTISED_CA"
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentsSettings:
-    """Settings of this service beside its environment."""
+    """The settings of this service in addition to its environment."""
 
     address: str
     """``host:port`` where supervisors and trials reach all services."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Timing:
-    """When something happens, and how long trials may take to checkpoint after it."""
+    """The time of a change, and the time for trials to checkpoint after it."""
 
     now: float
     """Unix seconds."""

@@ -1,4 +1,4 @@
-"""Counts what happened within the last minute, by key."""
+"""Counts events of the last minute, by key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _REMEMBERED = 20_000
 
 
 class Window:
-    """Bounds how often something may happen within a minute, for each key.
+    """Limits the number of events within a minute, for each key.
 
     Args:
         clock: Tells the time.
-        most: How often.
+        most: Largest number of events.
     """
 
     def __init__(self, clock: Clock, *, most: int) -> None:

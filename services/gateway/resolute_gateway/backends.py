@@ -1,4 +1,4 @@
-"""Channels to the services, by the name of a call."""
+"""Channels to the services, selected by the name of a call."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _OWN_PREFIX = "/resolute.api.gateway."
 
 
 class Backends:
-    """Knows which service a call is for. To be closed after use.
+    """The channels to the services. Close it after use.
 
     Args:
-        addresses: ``host:port`` by short name of the service, such as ``metrics``; ``*`` is for every other.
-        tls: How they are reached; None for plain ports.
-        own_port: Port of loopback where this process serves calls of its own; zero for none.
-        peers: Tells services who called the gateway.
+        addresses: ``host:port`` by short name of the service, such as ``metrics``; ``*`` for every other.
+        tls: TLS settings; None for plain ports.
+        own_port: Loopback port on which this process serves its own calls; zero for none.
+        peers: Names the gateway's caller to the services.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """One gRPC address for services that run separately.
 
-Supervisors, trials and commands know one address. Each call is forwarded, without decoding, to its service,
-with metadata, deadline and errors. The services check tokens; the router does not.
+Supervisors, trials and commands use one address. Each call is forwarded to its service without decoding, with
+metadata, deadline and errors. The services check tokens; the router does not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_UPLOADS = 64
 
 
 class GrpcRouter(grpc.GenericRpcHandler):
-    """Passes calls on by the name of their service.
+    """Forwards calls by the name of their service.
 
     Args:
         backends: The services.

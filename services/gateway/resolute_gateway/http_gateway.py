@@ -1,4 +1,4 @@
-"""The HTTP gateway in this process: its routes and their handlers."""
+"""The HTTP gateway of this process: its routes and their handlers."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class HttpGateway:
 
     Args:
         backends: The services.
-        settings: How it is served.
-        opened: The port, open already.
+        settings: Settings of HTTP.
+        opened: The open port.
         tls: Its certificate; None for plain HTTP.
-        page: Where the built files of the page are.
+        page: Directory of the page's built files.
         serves: Whether this process serves the cluster, for load balancers.
     """
 

@@ -1,4 +1,4 @@
-"""Settings of the HTTP side."""
+"""Settings of HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True, kw_only=True)
 class HttpSettings:
-    """How HTTP is served. Fields that name a variable are read from it."""
+    """The settings of HTTP. Fields that name a variable are read from it."""
 
     cluster_id: str
     """UUID of the cluster."""

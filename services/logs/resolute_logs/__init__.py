@@ -1,1 +1,1 @@
-"""The logs service: stores lines exactly once, keeps their order, filters and follows them."""
+"""The logs service: stores lines exactly once and in order, filters them and follows them."""

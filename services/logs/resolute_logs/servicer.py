@@ -37,9 +37,9 @@ class Servicer(LogsServiceServicer):
 
     Args:
         database: The service's database.
-        limits: How much trials and workspaces may store.
-        clock: Tells when something was deleted, and measures heartbeats.
-        pace: How often followers look without a notification.
+        limits: Storage limits of trials and workspaces.
+        clock: Clock for times of deletion and for heartbeats.
+        pace: The intervals at which followers poll without a notification.
     """
 
     def __init__(self, database: Database, *, limits: ByteLimits, clock: Clock, pace: PollIntervals) -> None:

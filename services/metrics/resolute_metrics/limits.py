@@ -1,4 +1,4 @@
-"""Limits of the number of metrics of one trial."""
+"""Limits for the number of metrics of one trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PREFIX = f"{_BYTES_PREFIX}_"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds of one trial. Each field names its variable."""
+    """The limits of one trial. Each field names its environment variable."""
 
     names: int = 10_000
     """RESOLUTE_METRICS_MAX_NAMES: different metrics, counted by group and name."""

@@ -63,9 +63,9 @@ class Servicer(MetricsServiceServicer):
 
     Args:
         database: The service's database.
-        limits: Bounds of each trial.
-        clock: Tells when something was deleted, and measures heartbeats.
-        pace: How often watches look without a notification.
+        limits: Limits of each trial.
+        clock: Clock for times of deletion and for heartbeats.
+        pace: The intervals at which watches poll without a notification.
     """
 
     def __init__(self, database: Database, *, limits: Limits, clock: Clock, pace: PollIntervals) -> None:

@@ -1,5 +1,5 @@
 """The preemption service.
 
-It follows the signals of all allocations at the experiments service and broadcasts them to the supervisors
-that watch.
+It follows the signals of all allocations at the experiments service, and broadcasts them to watching
+supervisors.
 """

@@ -1,4 +1,4 @@
-"""``python -m resolute_preemption`` serves the fan-out of signals alone."""
+"""``python -m resolute_preemption`` serves the broadcast of signals alone."""
 
 from resolute_preemption.blueprint import BLUEPRINT
 from resolute_serving.server.bootstrap import main

@@ -1,7 +1,7 @@
-"""The last signal of every allocation, and streams of those that a watcher has not seen.
+"""The last signal of every allocation, and streams of the signals that a watcher has not received.
 
-Level-triggered: a watcher gets the current signal if it is newer than the last one that it has seen.
-Intermediate signals are not sent.
+Signals are level-triggered: a watcher gets the current signal if it is newer than the last one that it
+received. Intermediate signals are not sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Subscription:
 
 @dataclass(frozen=True)
 class SignalChange:
-    """A signal that a watcher has not seen."""
+    """A signal that a watcher has not received."""
 
     key: str
     """Key of the subscription."""
@@ -39,11 +39,11 @@ class SignalChange:
 
 
 class LatestSignals:
-    """Holds signals in memory. Everything happens in one event loop.
+    """The signals in memory, used by one event loop.
 
     Args:
-        heartbeat: Seconds after which a watcher without news gets a sign that its watch lives.
-        clock: Measures that.
+        heartbeat: Seconds without a signal after which a watcher gets a heartbeat.
+        clock: Measures the heartbeats.
     """
 
     def __init__(self, *, heartbeat: float, clock: Clock) -> None:

@@ -16,11 +16,11 @@ from resolute_serving.server.service import Environment
 
 
 class PreemptionService:
-    """Fans signals out to anyone who watches allocations.
+    """Broadcasts signals to the watchers of allocations.
 
     Args:
-        environment: What it is given to live in.
-        settings: Settings of this service alone.
+        environment: The parameters of every service.
+        settings: Settings of this service.
     """
 
     name = "preemption"

@@ -1,4 +1,4 @@
-"""Handler of the contract."""
+"""The gRPC handler of the preemption service."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _Seconds = Annotated[float, Field(gt=0, lt=1e9)]
 
 
 class PreemptionSettings(Section):
-    """Settings of a deployed preemption service. Each field names its variable, in seconds."""
+    """Settings of a deployed preemption service. Each field names its environment variable, in seconds."""
 
     renamed: ClassVar[Mapping[str, str]] = {"patience": "silence_timeout"}
 

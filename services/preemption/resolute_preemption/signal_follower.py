@@ -1,4 +1,4 @@
-"""Keeps the signals of the experiments service in memory, through outages of that service."""
+"""Keeps the signals of the experiments service in memory, also during outages of that service."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _log = structlog.get_logger("follower")
 
 
 class SignalFollower:
-    """Keeps one stream to the experiments service, from ``start`` to ``stop``.
+    """Follows one stream of the experiments service, from ``start`` to ``stop``.
 
-    While that service is away what is known is kept: signals stand until they are replaced.
+    During an outage of that service the signals stay valid until they are replaced.
 
     Args:
-        peers: Reaches the experiments service.
-        signals: Gets what comes.
-        settings: How long it waits.
+        peers: Channels to the other services.
+        signals: Receives the signals.
+        settings: Settings of the waits.
     """
 
     def __init__(self, *, peers: Peers, signals: LatestSignals, settings: PreemptionSettings) -> None:

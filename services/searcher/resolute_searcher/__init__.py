@@ -1,4 +1,4 @@
-"""The search service: which trials of an experiment run, with which hyperparameters, and how long.
+"""The search service: it decides which trials an experiment runs, their hyperparameters and their lengths.
 
-Its input is events, its output is actions; it does not depend on slots, processes or files.
+Its input is events, its output is actions. It does not depend on slots, processes or files.
 """

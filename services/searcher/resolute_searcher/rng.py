@@ -14,11 +14,11 @@ _MAX_SEED = _WORD - 1
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """Where a stream stands; enough to rebuild it anywhere.
+    """The position of a stream, from which the stream can be rebuilt.
 
     Attributes:
         seed: The seed that the stream started from.
-        draws: How many 32-bit words were taken since.
+        draws: Number of 32-bit words that were drawn since.
     """
 
     seed: int
@@ -35,14 +35,14 @@ class StreamPosition:
 
 
 class RandomStream:
-    """The numbers that ``numpy.random.RandomState(seed)`` gives, bit for bit.
+    """The random numbers of ``numpy.random.RandomState(seed)``, bit for bit.
 
-    Reading the words ourselves instead of asking numpy for integers and floats lets us count them, so the
-    state is two integers rather than 624 words, and an event's log entry can carry it.
+    It draws 32-bit words and counts them, instead of using numpy's integers and floats. So its state is two
+    integers instead of 624 words, and fits into the log entry of an event.
 
     Args:
-        seed: From 0 to 2**32 - 1.
-        draws: Words to skip: the `draws` of an earlier stream with this seed.
+        seed: Seed from 0 to 2**32 - 1.
+        draws: Number of words to skip: `draws` of an earlier stream with this seed.
 
     Raises:
         ValueError: The seed is out of range, or draws is negative.

@@ -1,4 +1,4 @@
-"""The searcher as a service that a server can run."""
+"""Assembles the searcher service."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ ESTIMATE_LIMITS = WorkerLimits(cpu_seconds=30, memory_bytes=4 * 1024**3)
 
 
 class SearcherService:
-    """Holds what the searcher consists of.
+    """The searcher service.
 
     Args:
-        environment: Where it lives.
+        environment: The parameters of every service.
     """
 
     name: str = NAME

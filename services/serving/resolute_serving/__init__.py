@@ -1,1 +1,1 @@
-"""What every service is built from: server, errors, access, database, settings, logs, peers."""
+"""The parts that every service uses: server, errors, access, database, settings, logs, peers."""

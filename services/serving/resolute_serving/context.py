@@ -1,4 +1,4 @@
-"""What follows one call through a service: who calls, and the trace it belongs to."""
+"""The context of one call through a service: its caller, and its trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """What a user may do in a workspace, or in every workspace; each role includes those before it."""
+    """The role of a user in a workspace, or in every workspace. Each role includes those before it."""
 
     MEMBER = "member"
     """A role in the cluster alone: to sign in. In a workspace a member may do what the role there allows."""
@@ -25,7 +25,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class User:
-    """A person, or a program that acts for one."""
+    """A caller with the account of a person or of a program."""
 
     name: str
     role: Role

@@ -1,4 +1,4 @@
-"""Filters that lists have in common, as conditions in SQL."""
+"""The shared filters of lists, as SQL conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of every stream that sends the state of some objects, and then each change of them."""
+"""The loop of every stream that sends the state of some objects, and then each of their changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _END = object()
 
 @dataclass(frozen=True, kw_only=True)
 class PollIntervals:
-    """How often a stream looks at its objects and shows that it lives, in seconds."""
+    """The intervals in seconds at which a stream polls its objects and sends heartbeats."""
 
     recheck: float = 1.0
     """After which it looks unasked, for what another replica stored."""
@@ -43,7 +43,7 @@ class PollIntervals:
 
 @dataclass
 class Turn(Generic[S]):
-    """One look at those objects of a stream that may have changed."""
+    """One poll of the objects of a stream that may have changed."""
 
     due: Sequence[S]
     """The objects to look at."""

@@ -1,8 +1,8 @@
-"""Creating calls that may be repeated: the request id of a call and what it led to (AIP-155).
+"""Idempotency of creating calls: the request id of a call and its result (AIP-155).
 
-A client chooses a UUID for each object that it wants created, and sends it again when it repeats the call.
-The service stores the id with the result in the transaction that creates the object. A repeated call gets
-the stored result. Entries are kept for a day.
+A client chooses a UUID for each object that it creates, and sends the same UUID when it repeats the call. The
+service stores the id with the result in the transaction that creates the object. A repeated call gets the
+stored result. Entries are kept for a day.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class IdempotencyKeys:
     """The table of request ids in a service's own database.
 
     Args:
-        metadata: Where the service declares its tables.
+        metadata: The metadata object of the service's tables.
     """
 
     def __init__(self, metadata: sa.MetaData) -> None:

@@ -1,7 +1,7 @@
 """Wakes the tasks that wait for a change in this process.
 
-A notification is a hint. A waiting task looks at what is stored, and at times does so without one:
-other replicas change things too.
+A notification is a hint: a waiting task reads the stored state. It also polls at intervals, because other
+replicas change the state without a notification.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LOOKS_AT_ONCE = 16
 
 
 class Subscription(Generic[K]):
-    """Collects which topics have changed since it was last asked, each once. For one task that waits.
+    """Collects the topics that have changed since the last call, each once, for one waiting task.
 
     Args:
-        closed: Whether it never waits.
+        closed: Whether the notifier is closed, so that it never waits.
     """
 
     def __init__(self, *, closed: bool = False) -> None:
@@ -73,7 +73,7 @@ class Subscription(Generic[K]):
 
 
 class Notifier(Generic[K]):
-    """Knows who wants to hear of changes of which topics. For one event loop."""
+    """The subscriptions to topics, for one event loop."""
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription[K]] = set()

@@ -1,9 +1,9 @@
 """Pages of lists (AIP-158, AIP-132): bounded sizes, typed orders, and tokens that fit only their own request.
 
 A list in SQL declares an :class:`Ordering` once and reads its pages through it. The position of a page is the
-key of the last row before it, so a page costs the same wherever it lies, and rows that come or go meanwhile
-neither repeat others nor hide them. Lists that are not in SQL use ``page_size``, ``encode_token`` and
-``decode_token``.
+key of the last row before it. So the cost of a page does not depend on its position, and rows that are added
+or removed in the meantime neither repeat nor hide others. Lists that are not in SQL use ``page_size``,
+``encode_token`` and ``decode_token``.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ class Page:
 
 
 class Ordering:
-    """How the rows of a list may be ordered.
+    """The possible orders of the rows of a list.
 
     Args:
-        fields: The column, or other expression, of each field that requests may order by.
-        unique: A column that tells rows apart, never NULL. It makes every order total.
-        default: The order of requests that name none, spelled as in requests.
+        fields: Column or other expression of each field by which requests may order.
+        unique: Column that is unique and never NULL. It makes every order total.
+        default: Default order, in the notation of requests.
         max_page_size: Most rows of a page.
-        row_bytes: About how many bytes a row takes in the response, where rows can be large. A page ends
-            before its rows take more than ``MAX_PAGE_BYTES``, but it has at least one.
+        row_bytes: Approximate size of a row in the response, if rows can be large. A page ends before its
+            rows exceed ``MAX_PAGE_BYTES``, but has at least one row.
 
-    Rows whose value is NULL come last in both directions. A column that is declared NOT NULL is taken by its
-    word, so it must not come from the outer side of a join.
+    Rows with the value NULL come last in both directions. A column that is declared NOT NULL is assumed to
+    have no NULL, so it must not come from the outer side of a join.
     """
 
     def __init__(

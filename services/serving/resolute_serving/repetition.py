@@ -1,4 +1,4 @@
-"""Work that is done again and again while a service runs."""
+"""Periodic work of a running service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def repeat(
             Whatever it raises, it is done again: a defect must not end it for good.
         notifier: Tells of changes, and of the stop.
         topics: The changes that end a pause.
-        failures: Names the work in the log, and says how long to pause after a failure.
+        failures: Backoff after failures, which names the work in the log.
     """
     with notifier.subscribe(*topics) as changes:
         while not notifier.closed:
@@ -42,13 +42,13 @@ async def repeat(
 
 
 class PeriodicTask:
-    """Work that is repeated in a task of its own, from ``start`` to ``stop``.
+    """Work that a task of its own repeats, from ``start`` to ``stop``.
 
     Args:
-        work: What is done.
+        work: The work.
         name: Name of the task.
-        seconds: Between the end of one time and the next.
-        failures: Names the work in the log, and says how long to pause after a failure.
+        seconds: Seconds between the end of one repetition and the next.
+        failures: Backoff after failures, which names the work in the log.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Encrypts secrets that a database keeps, with a key that lies outside of it.
+"""Encrypts secrets in a database, with a key outside of it.
 
-Of several keys the first encrypts and all decrypt: so a key is rotated.
+Of several keys, the first one encrypts and all of them decrypt. So a key can be rotated.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Sealer:
     """Encrypts and decrypts small secrets with AES-256-GCM.
 
     Args:
-        keys: 32 bytes each, the one that encrypts first.
-        name: What messages call the key.
+        keys: Keys of 32 bytes each; the first one encrypts.
+        name: Name of the key, for messages.
     """
 
     def __init__(self, *keys: bytes, name: str = "the key of this cluster") -> None:
@@ -135,7 +135,7 @@ def _decrypted(cipher: AESGCM, sealed: bytes, purpose: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class SealingKey:
-    """Where the key of a service lies."""
+    """The location of a service's key."""
 
     file: Path | None = None
     """A file; None for one among the files of the service."""

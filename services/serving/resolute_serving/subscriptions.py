@@ -1,4 +1,4 @@
-"""The keys by which a client tells the objects of one batched watch apart."""
+"""The keys by which a client distinguishes the objects of one batched watch."""
 
 from __future__ import annotations
 

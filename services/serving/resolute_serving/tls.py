@@ -1,4 +1,4 @@
-"""TLS as servers see it: certificates that may be replaced while they serve, and ports that need them."""
+"""TLS of servers: certificates that may be replaced while they serve, and the ports that use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger("tls")
 
 @dataclass(frozen=True, kw_only=True)
 class TlsFiles:
-    """Where the files of a server lie."""
+    """The certificate files of a server."""
 
     certificate: Path
     """Its certificate, and those between it and the authority."""
@@ -40,7 +40,8 @@ class TlsFiles:
         """Reads the files and checks that they belong together.
 
         Raises:
-            FailedPreconditionError: A file cannot be read, others may use the key, or it is another's.
+            FailedPreconditionError: A file cannot be read, other users can read the key, or the key does not
+                match.
         """
         certificate, key = read_pem(self.certificate), read_pem(self.key)
         clients = read_pem(self.clients) if self.clients else None
@@ -74,7 +75,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 @dataclass(frozen=True)
 class LoadedTls:
-    """The files as they were read."""
+    """The loaded files."""
 
     certificate: bytes
     key: bytes
@@ -84,13 +85,14 @@ class LoadedTls:
 
 
 class ServerTls:
-    """The certificate of a server. Each new connection gets the one that the files hold then.
+    """The certificate of a server. Each new connection uses the current content of the files.
 
     Args:
-        files: Where it lies.
+        files: The certificate files.
 
     Raises:
-        FailedPreconditionError: A file cannot be read, others may use the key, or it is another's.
+        FailedPreconditionError: A file cannot be read, other users can read the key, or the key does not
+            match.
     """
 
     def __init__(self, files: TlsFiles) -> None:
@@ -148,7 +150,7 @@ def _for_grpc(loaded: LoadedTls) -> grpc.ServerCertificateConfiguration:
 
 @dataclass(frozen=True, kw_only=True)
 class Listener:
-    """A port that a server of gRPC listens on."""
+    """A port on which a gRPC server listens."""
 
     host: str = "127.0.0.1"
     """Address to bind."""

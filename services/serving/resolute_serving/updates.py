@@ -1,4 +1,4 @@
-"""Updates of stored objects: which fields a request changes, and whether the object changed meanwhile."""
+"""Updates of stored objects: the fields that a request changes, and the check for concurrent changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of request fields that every service makes."""
+"""Checks of request fields that all services share."""
 
 from __future__ import annotations
 

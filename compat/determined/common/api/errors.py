@@ -1,4 +1,4 @@
-"""Errors of calls to a cluster, by the documented names. Each is one of ``resolute.errors``."""
+"""Errors of calls to a cluster, under the documented names. Each is one of ``resolute.errors``."""
 
 from resolute.errors import (
     FailedPreconditionError,

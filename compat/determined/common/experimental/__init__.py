@@ -1,3 +1,3 @@
-"""The Python SDK for people and tools, as older releases imported it."""
+"""The Python SDK for people and tools, under the import path of older releases."""
 
 from determined.experimental.client import *

@@ -1,4 +1,4 @@
-"""DeepSpeed configs that hyperparameters name and overwrite in parts."""
+"""DeepSpeed configs that hyperparameters name and partly overwrite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of Hugging Face's scripts that agree with a DeepSpeed config that a search changes."""
+"""Adapts the arguments of Hugging Face's scripts to a DeepSpeed config that a search changes."""
 
 from __future__ import annotations
 

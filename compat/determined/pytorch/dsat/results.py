@@ -1,4 +1,4 @@
-"""Reads the measurements of a trial of a search, of which the search service has only one number."""
+"""Reads the measurements of a trial, of which the search service stores only one number."""
 
 from __future__ import annotations
 

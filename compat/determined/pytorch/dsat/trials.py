@@ -19,15 +19,15 @@ class DSATTrial:
 
     Attributes:
         hparams: Its hyperparameters.
-        length: Batches that it trains.
-        lineage: Identifies the trials that differ in their micro batches only.
-        lo: Smallest micro batch that the lineage still looks at.
-        hi: Largest one.
-        request_id: Identifies it within the search.
-        metric: What was measured.
-        error: Whether it failed, for lack of memory most likely.
+        length: Number of batches that it trains.
+        lineage: Identifier of the trials that differ only in their micro batch size.
+        lo: Smallest micro batch size that the lineage still considers.
+        hi: Largest micro batch size that the lineage still considers.
+        request_id: Identifier of the trial within the search.
+        metric: The measurements.
+        error: Whether it failed, most likely for lack of memory.
         started: Whether it was created.
-        closed: Whether it is over.
+        closed: Whether it has ended.
     """
 
     hparams: dict[str, Any]
@@ -85,15 +85,15 @@ class DSATTrialTracker:
     """All trials of a search.
 
     Attributes:
-        metric: Name of what is optimized.
-        smaller_is_better: Which way.
-        slots_per_trial: Ranks of a trial.
-        max_trials: How many trials there may be, the profile among them.
-        max_concurrent_trials: How many may run at once.
-        max_slots: How many slots they may have at once; None for any number.
-        trials: All that began, in their order.
-        queue: Those that wait.
-        rungs: How far lineages were promoted, where the method promotes.
+        metric: Name of the optimized metric.
+        smaller_is_better: Whether smaller values are better.
+        slots_per_trial: Number of ranks of a trial.
+        max_trials: Most trials, including the profile.
+        max_concurrent_trials: Most trials that run at once.
+        max_slots: Most slots that they use at once; None for no limit.
+        trials: All started trials, in order.
+        queue: The waiting trials.
+        rungs: The rung of each lineage, if the method promotes.
     """
 
     metric: str

@@ -1,1 +1,1 @@
-"""Images of containers: their names, their credentials and their pulls."""
+"""Container images: their names, their credentials and their pulls."""

@@ -23,7 +23,7 @@ _SPELLINGS = {
 
 
 class UnpulledImageError(FailedPreconditionError):
-    """An image cannot be pulled now: its registry is away, overloaded, or asked too often."""
+    """An image cannot be pulled now: its registry is unavailable, overloaded, or limits the rate of pulls."""
 
 
 def unpulled(image: str, reason: str, *, status: int = 0) -> FailedPreconditionError:

@@ -1,4 +1,4 @@
-"""Allocations that wait for their image, which is pulled while the engine does other things."""
+"""Pulls images for allocations in the background."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class _Waiting:
 
 
 class Pulls:
-    """Pulls images for allocations, and starts their containers after that.
+    """Pulls images for allocations, and then starts their containers.
 
     Args:
-        tell: Takes what becomes of containers meanwhile.
-        kill: Ends the containers of an allocation that were started.
-        timeout: Seconds for which an image may be one that cannot be pulled now.
-        clock: Measures them.
+        tell: Receives the states of containers in the meantime.
+        kill: Ends the started containers of an allocation.
+        timeout: Seconds for which a registry may be unavailable.
+        clock: Measures the timeout.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""One container of a run with a run directory: its supervisor, and its data there.
+"""A container of a run with a run directory: its supervisor and its data.
 
 The directory alone determines its state: a held lock means alive, an exit record means exited, neither means
-lost. Everything here blocks for a short while and belongs in a thread.
+lost. All calls block for a short time, so call them in a thread.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _log = structlog.get_logger("local")
 
 
 class RunContainer:
-    """A container by allocation and rank.
+    """A container, identified by allocation and rank.
 
     Args:
-        runs: Where run directories lie.
+        runs: The directory with the run directories.
         allocation_id: The allocation.
-        rank: The container within it.
+        rank: Rank of the container within the allocation.
     """
 
     def __init__(self, runs: Path, allocation_id: str, rank: int) -> None:

@@ -1,4 +1,4 @@
-"""Deliveries of unsent data in directories of ended runs, which are removed once it has arrived."""
+"""Sends the unsent data of ended runs from their run directories, and then removes the directories."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _log = structlog.get_logger("deliveries")
 
 
 class Deliveries:
-    """Looks after run directories that this process sees.
+    """Sends and removes run directories that this process can read.
 
     Args:
-        runs: Where they lie: ``<allocation>/<container rank>``.
-        address: ``host:port`` of the services now; empty for where they were when the run began.
-        log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
-        is_over: Whether the supervisor of a container is gone; asked in a thread.
-        until_over: Waits until nothing of a container runs.
-        storage: How ``runs`` is reached; closed by its creator.
+        runs: The directory with the run directories, ``<allocation>/<container rank>``.
+        address: Current ``host:port`` of the services; empty for the address at the start of the run.
+        log_wait: Seconds for which the end of a run waits until the logs service has stored the last lines.
+        is_over: Returns whether the supervisor of a container has ended. It is called in a thread.
+        until_over: Waits until no process of a container runs.
+        storage: Makes the calls on ``runs``. Its creator closes it.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The environment variables of this process that supervisors, and so trials, inherit.
 
-The process may have been started with secrets of services in its environment: the URL of a database with its
-password, keys of object stores, passwords of other programs. Anyone who may submit an experiment could read
-what a trial inherits. Only variables that programs need to run are passed on, and those that the operator
+The process may have secrets of services in its environment: the URL of a database with its password, keys of
+object stores, passwords of other programs. Every user who may submit an experiment could read the variables
+that a trial inherits. So only variables that programs need to run are passed on, and those that the operator
 names.
 """
 

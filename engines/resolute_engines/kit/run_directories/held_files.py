@@ -1,4 +1,4 @@
-"""The files that held runs left in run directories which this process sees."""
+"""The files of ended runs in run directories that this process can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits in an event loop for processes that need not be children of this one."""
+"""Waits in an event loop for the exit of processes that need not be children of this one."""
 
 from __future__ import annotations
 

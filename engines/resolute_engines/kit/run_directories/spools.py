@@ -1,4 +1,4 @@
-"""Spools of runs: the unsent data and its age."""
+"""The unsent data in the spools of runs, and its age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute.contracts.spool.format import FILE_HEADER, LOGS_SUFFIX, METRICS_SU
 
 
 class RunSpools:
-    """The spools of one run directory: the files of its reports and lines.
+    """The files of reports and lines in one run directory.
 
     Args:
         run: The run directory.
@@ -52,7 +52,7 @@ class _Waiting:
 
 
 class Backlog:
-    """Remembers, from look to look, since when a spool has waited without any progress."""
+    """Records, from poll to poll, since when a spool has made no progress."""
 
     def __init__(self) -> None:
         self._waiting: dict[Path, _Waiting] = {}

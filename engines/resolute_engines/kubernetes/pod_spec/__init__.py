@@ -1,5 +1,5 @@
-"""What a config adds to a Pod by ``environment.pod_spec``.
+"""A config's additions to a Pod by ``environment.pod_spec``.
 
-`merge` checks its form and merges it, `access` refuses what a pool does not let configs have, and `fields`
-lists what every pool does.
+`merge` checks their form and merges them. `access` refuses fields that a pool does not allow. `fields` lists
+the fields that every pool allows.
 """

@@ -1,4 +1,4 @@
-"""Which fields of a ``pod_spec`` configs may set, unless the operator lists more."""
+"""Checks which fields of a ``pod_spec`` a config may set in a pool."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAccess:
-    """What ``environment.pod_spec`` of a config may ask for in a pool, as the names of fields.
+    """The fields that ``environment.pod_spec`` of a config may set in a pool.
 
-    A field that is not named here is refused: a way to the node, to Secrets and rights of others, or what
+    Any other field is refused: it may give access to the node, or to Secrets and permissions of others, or it
     was never examined.
     """
 

@@ -1,4 +1,4 @@
-"""The fields of a ``pod_spec`` that configs may set by themselves, and what each may be."""
+"""The fields of a ``pod_spec`` that configs may set in every pool, with their allowed values."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """A field that has one of a few harmless values."""
+    """A field with one of a few harmless values."""
 
     values: tuple[Any, ...]
 
 
 class Anything:
-    """A field of any value."""
+    """A field with any value."""
 
 
 class Secret:
@@ -23,15 +23,15 @@ class Secret:
 
 
 class PlainKeys:
-    """A map whose keys have no domain, or a harmless one: controllers of a cluster act on keys of theirs."""
+    """A map whose keys have no domain, or a harmless one: controllers act on keys of their domains."""
 
 
 class OtherThanRoot:
-    """The number of a user."""
+    """The id of a user other than root."""
 
 
 class PriorityClassName:
-    """A priority class that is no component's of Kubernetes itself."""
+    """A priority class that is not one of Kubernetes' own components."""
 
 
 Rule: TypeAlias = (

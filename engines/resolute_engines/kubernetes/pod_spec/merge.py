@@ -1,4 +1,4 @@
-"""Merges what a config adds to a Pod (``environment.pod_spec``) into the Pod of a trial."""
+"""Merges a config's additions (``environment.pod_spec``) into the Pod of a trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mounts of a Pod in directories for checkpoints: only what is of the workspace of its trial."""
+"""Restricts a Pod's mounts of checkpoint directories to the directory of its trial's workspace."""
 
 from __future__ import annotations
 

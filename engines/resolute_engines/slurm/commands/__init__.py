@@ -1,1 +1,1 @@
-"""Slurm's commands: running them, here or over `ssh`, and parsing their output."""
+"""Runs Slurm's commands, here or over `ssh`, and parses their output."""

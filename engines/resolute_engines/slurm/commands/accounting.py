@@ -1,4 +1,4 @@
-"""Slurm's accounting records of ended jobs that the controller has forgotten."""
+"""Reads Slurm's accounting records of ended jobs that the controller no longer has."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = structlog.get_logger("slurm")
 
 @dataclass(slots=True)
 class _Wait:
-    """For the end of a job."""
+    """The wait for the accounting record of a job."""
 
     until: float
     """When to give up."""
@@ -43,9 +43,9 @@ class _Wait:
 
 
 class Accounting:
-    """Asks ``sacct``: seldom, since its database is the whole site's.
+    """Calls ``sacct``, seldom, because the whole site shares its database.
 
-    A cluster that keeps no accounting is found out by the first question, which is then the last.
+    If the first call shows that the cluster has no accounting, there are no further calls.
 
     Args:
         commands: Runs Slurm's commands.

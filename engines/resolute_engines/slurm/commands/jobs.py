@@ -1,4 +1,4 @@
-"""The output of Slurm's commands as values."""
+"""Parses the output of Slurm's commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NODE_FIELDS = 3
 
 
 class JobState(Enum):
-    """How far a job is."""
+    """The state of a job."""
 
     QUEUED = "QUEUED"
     """It waits for nodes."""
@@ -50,7 +50,7 @@ _AWAY = ("down", "drain", "fail", "maint", "power", "reboot", "unknown", "blocke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as Slurm sees it."""
+    """A Slurm job with its state."""
 
     id: int
     """Slurm's number of it. A requeued job keeps it."""
@@ -66,7 +66,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node as Slurm sees it."""
+    """A Slurm node with its state."""
 
     name: str
     """Its name."""

@@ -1,4 +1,4 @@
-"""A login node: Slurm's commands are run there over SSH, by the `ssh` of this machine."""
+"""Runs Slurm's commands on a login node, by the `ssh` of this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginNode:
-    """Where Slurm's commands are."""
+    """The machine that has Slurm's commands."""
 
     destination: str
     """Destination of `ssh`: ``user@host``, or a host of its settings."""

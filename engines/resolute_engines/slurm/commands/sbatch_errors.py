@@ -1,4 +1,4 @@
-"""Errors of ``sbatch``: the job is refused, has to wait, or may have been accepted."""
+"""Classifies errors of ``sbatch``: the job is refused, has to wait, or may have been accepted."""
 
 from __future__ import annotations
 

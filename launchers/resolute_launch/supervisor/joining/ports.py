@@ -13,17 +13,17 @@ _TRIES = 64
 
 
 class ReservedPorts:
-    """Free ports of one address: held until they are needed, and no other run's while this one lasts.
+    """Free ports of one address, which are held until they are needed, and claimed for the whole run.
 
-    Between ``release`` and the moment when a rank listens, nothing holds a port, and some launchers then
-    listen on all addresses. So a number is claimed for the whole run, among the runs of one machine.
+    Between ``release`` and the moment when a rank listens, no socket holds a port, and some launchers listen
+    on all addresses. So the runs of one machine claim a port number for the whole run.
 
     Args:
         address: Address to hold them on.
-        count: How many.
+        count: Number of ports.
 
     Raises:
-        OSError: The address is not this machine's, or it has no ports left.
+        OSError: The address does not belong to this machine, or has no free ports.
     """
 
     def __init__(self, address: str, count: int = PORT_COUNT) -> None:

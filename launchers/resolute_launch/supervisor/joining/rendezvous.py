@@ -15,7 +15,7 @@ from resolute.info import RendezvousInfo
 
 @dataclass(frozen=True, slots=True)
 class RendezvousResult:
-    """Everyone, by rank."""
+    """The addresses of all containers, by rank."""
 
     info: RendezvousInfo
     """As the trial receives it."""
@@ -27,10 +27,10 @@ class Rendezvous:
     """A thread that announces a container and waits for the others.
 
     Args:
-        announce: Makes the call once.
+        announce: Makes one call.
         rank: Rank of this container.
-        timeout: Seconds that everyone has to come.
-        clock: Measures that.
+        timeout: Seconds for all containers to join.
+        clock: Measures the timeout.
         done: Called in the thread once there is a result.
     """
 

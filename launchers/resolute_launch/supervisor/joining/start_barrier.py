@@ -1,4 +1,4 @@
-"""Holds the shell of a run back until all containers are ready, then lets it become the entrypoint."""
+"""The start barrier: it holds the shell of a run until all containers are ready, and then releases it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from resolute_launch.supervisor.joining.rendezvous import Rendezvous
 
 
 class StartBarrier:
-    """Releases the shell when the startup hook has finished and all containers have joined the rendezvous.
+    """Releases the shell once the startup hook has finished and all containers have joined the rendezvous.
 
     Args:
         task: The run's task.
         control: The control plane.
-        observations: Records what happened.
+        observations: The observations for the exit summary.
         notify: Called, from any thread, when ``try_release`` may succeed.
-        secrets: Takes the key of the collectives.
+        secrets: Receives the key of the collectives.
         clock: Measures the rendezvous.
     """
 

@@ -1,1 +1,1 @@
-"""The fork that runs a script: its beginning, its end, and how its supervisor sees it."""
+"""The fork that runs a script: its start, its end, and the supervisor's view of it."""

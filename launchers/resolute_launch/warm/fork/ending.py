@@ -1,7 +1,7 @@
-"""The end of a fork: that of an interpreter, except that modules from before the fork are not taken apart.
+"""Ends a fork like an interpreter, except that modules imported before the fork are not destroyed.
 
-An interpreter destroys all its objects when it ends. In a fork, that copies every page that it shares with
-the parked process: for torch 190 MB and 0.4 s, of memory that the kernel is about to free anyway.
+An interpreter destroys all its objects when it ends. In a fork, this copies every page that it shares with
+the parked process: for torch 190 MB in 0.4 s, although the kernel then frees the memory anyway.
 """
 
 from __future__ import annotations

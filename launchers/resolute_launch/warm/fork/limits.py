@@ -1,4 +1,4 @@
-"""Limits and other attributes that a fork inherits from its parked process instead of the supervisor."""
+"""Limits and other attributes that a fork inherits from its parked process, not from the supervisor."""
 
 from __future__ import annotations
 

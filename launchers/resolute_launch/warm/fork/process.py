@@ -1,4 +1,4 @@
-"""A fork of a parked process, as its supervisor sees it."""
+"""The supervisor's view of a fork of a parked process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.02
 
 @dataclass(slots=True)
 class ForkedProcess:
-    """A fork of a parked process, which is its parent and tells how it ended."""
+    """A fork of a parked process. The parked process is its parent, and reports its exit."""
 
     pid: int
     """Process id of the fork; also of its group and session."""

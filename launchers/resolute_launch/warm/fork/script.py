@@ -1,4 +1,4 @@
-"""A fork of a parked process: made to look like a new interpreter, then runs its script."""
+"""Makes a fork of a parked process look like a new interpreter, and runs its script."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class ForkedRun:
 
     Args:
         origin: The parked process.
-        output: Descriptor that takes its output.
-        errors: Descriptor that takes its errors.
+        output: Descriptor for its standard output.
+        errors: Descriptor for its standard error.
         control: Its socket to the supervisor.
     """
 

@@ -1,4 +1,4 @@
-"""Passwords are typed or piped in: never part of a command line, which everybody on the machine can read."""
+"""Reads passwords from a prompt or a pipe: other users of the machine can read a command line."""
 
 from __future__ import annotations
 

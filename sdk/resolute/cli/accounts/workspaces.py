@@ -50,7 +50,7 @@ _COLUMNS: tuple[Column[WorkspaceRecord], ...] = (
 
 @dataclass(frozen=True)
 class Member:
-    """A user with a role in a workspace, by the role there or by the one in the cluster."""
+    """A user with a role in a workspace: a role there, or one in the whole cluster."""
 
     user: str
     role: str

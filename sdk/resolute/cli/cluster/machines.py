@@ -45,7 +45,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Pool:
-    """Machines that configs name together; the numbers are None where its engine alone knows them."""
+    """A resource pool. Its numbers are None where only its engine knows them."""
 
     name: str
     machines: int | None

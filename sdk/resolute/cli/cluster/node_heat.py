@@ -1,4 +1,4 @@
-"""How busy and how warm nodes are, by what the machines of their runs reported last."""
+"""The load and the temperature of nodes, from the latest reports of their runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from resolute.client.schema.machines import MachineUsage
 
 @dataclass(frozen=True)
 class NodeHeat:
-    """One machine on which trials run."""
+    """The load of one node on which trials run."""
 
     node: str
     trials: tuple[int, ...]

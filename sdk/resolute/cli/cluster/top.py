@@ -27,7 +27,7 @@ _RECENT = 4
 
 @dataclass(frozen=True)
 class Activity:
-    """What a trial that holds slots does."""
+    """The activity of a trial that holds slots."""
 
     trial: int
     experiment: int

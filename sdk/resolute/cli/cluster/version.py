@@ -14,7 +14,7 @@ from resolute.client.schema.records import ClusterRecord
 
 @dataclass(frozen=True)
 class Versions:
-    """What is shown of client and cluster."""
+    """The versions of client and cluster that the command shows."""
 
     client: str
     cluster: ClusterRecord | None

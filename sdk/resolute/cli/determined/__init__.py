@@ -1,1 +1,1 @@
-"""What `det` prints: JSON, CSV and lists with the keys, columns and spellings of Determined."""
+"""The output of `det`: JSON, CSV and lists with the keys, columns and spellings of Determined."""

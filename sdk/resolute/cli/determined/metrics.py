@@ -1,4 +1,4 @@
-"""What a trial reported and kept, in the order of its steps: the workloads of Determined."""
+"""The reports and checkpoints of a trial in the order of their steps, as the workloads of Determined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GROUPS = {"training": "avg_metrics", "validation": "validation_metrics"}
 
 @dataclass
 class Step:
-    """What there is of one trial after as many steps."""
+    """The reports and the checkpoint of a trial at one number of steps."""
 
     trial_id: int
     steps: int

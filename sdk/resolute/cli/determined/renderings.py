@@ -1,4 +1,4 @@
-"""All commands that print as Determined's do."""
+"""The table of all commands that print in Determined's format."""
 
 from __future__ import annotations
 

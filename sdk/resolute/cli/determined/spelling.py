@@ -1,4 +1,4 @@
-"""States, times and sizes as Determined writes them, and what renderings may ask the cluster."""
+"""States, times and sizes in Determined's notation, and the calls to the cluster that renderings may make."""
 
 from __future__ import annotations
 

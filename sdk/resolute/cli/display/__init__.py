@@ -1,1 +1,1 @@
-"""What commands print: tables, JSON and CSV, log lines, progress of transfers, and curves as text."""
+"""The output of commands: tables, JSON and CSV, log lines, progress of transfers, and curves as text."""

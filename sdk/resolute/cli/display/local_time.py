@@ -1,4 +1,4 @@
-"""Times as people here have them."""
+"""Times in the local time zone."""
 
 from __future__ import annotations
 

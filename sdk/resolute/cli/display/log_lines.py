@@ -54,7 +54,7 @@ class TrialLine:
 
 @dataclass(frozen=True, kw_only=True)
 class LogRequest:
-    """Which lines are wanted, and how."""
+    """The log lines that the command line asks for, and their format."""
 
     follow: bool
     head: int | None
@@ -187,7 +187,7 @@ def print_lines(services: Services, trial: TrialRecord, request: LogRequest) -> 
 
 
 class FoldedLines:
-    """Folds the frames of libraries in tracebacks of a log that is followed, each process by itself."""
+    """Folds the library frames in tracebacks of a followed log, separately for each process."""
 
     def __init__(self) -> None:
         self._foldings: dict[Hashable, Folding] = {}

@@ -23,12 +23,12 @@ def warn_of_problems(services: Services) -> None:
 
 
 class ProblemWatch:
-    """Tells of problems as they come and go, for commands that last.
+    """Shows problems of the cluster when they begin and end, for long-running commands.
 
     Args:
         services: The cluster.
-        show: Shows a line.
-        clock: Measures how often the cluster is asked.
+        show: Called with each line to show.
+        clock: Clock for the interval between two questions to the cluster.
     """
 
     def __init__(self, services: Services, *, show: Callable[[str], None], clock: Clock) -> None:

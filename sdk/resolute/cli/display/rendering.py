@@ -1,4 +1,4 @@
-"""How the result of a command looks to scripts that were written for another program."""
+"""The form of a command's result for scripts that were written for another program."""
 
 from __future__ import annotations
 

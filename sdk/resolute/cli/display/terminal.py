@@ -1,8 +1,8 @@
-"""The boundary to the terminal: text that others wrote must not control it.
+"""The boundary to the terminal: text from other users and from trials must not control it.
 
 Names, log lines and errors come from trials and from other users. Escape sequences in them could clear the
 screen, change the clipboard or overwrite what another command printed. Everything that a command prints
-therefore passes :func:`neutralised`, which leaves line ends, tabs and colours, and replaces every other
+therefore passes :func:`neutralised`, which keeps line ends, tabs and colours, and replaces every other
 control character by a visible one.
 """
 
@@ -81,10 +81,10 @@ def _without_hiding(sequence: str) -> str:
 
 
 class NeutralisingStream:
-    """A text stream in front of another, which gets everything neutralised. The rest is the other's.
+    """A text stream that neutralises text and passes it to another stream. All other calls go to that stream.
 
     Args:
-        original: Where the text goes.
+        original: The stream that receives the text.
     """
 
     def __init__(self, original: TextIO) -> None:

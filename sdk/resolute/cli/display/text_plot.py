@@ -1,4 +1,4 @@
-"""Curves as text: Braille patterns have eight dots a character."""
+"""Curves as text, drawn with Braille patterns of eight dots a character."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LABEL_WIDTH = 11
 
 @dataclass(frozen=True)
 class Size:
-    """Of a picture, in characters."""
+    """The size of a plot, in characters."""
 
     width: int = 72
     height: int = 16

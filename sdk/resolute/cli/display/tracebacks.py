@@ -1,4 +1,4 @@
-"""Tracebacks with the frames of libraries folded, so that those of the user's code stand out."""
+"""Tracebacks with the frames of libraries folded, so that the frames of the user's code stand out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = re.compile(r".*(?:-packages|/python3[^/]*)/(\w+)|/(resolute|resolute_
 
 
 class Folding:
-    """Folds a text as it comes, line by line: one line counts the frames of each run of library frames."""
+    """Folds a text line by line: replaces each sequence of library frames by one line with their number."""
 
     def __init__(self) -> None:
         self._folded: list[str] = []

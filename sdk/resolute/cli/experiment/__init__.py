@@ -1,4 +1,4 @@
 """Commands of `resolute experiment`.
 
-`views` has the commands that only show something, `change` those that only change an experiment's state.
+`views` has the commands that only show something; `change` has those that only change an experiment's state.
 """

@@ -29,7 +29,7 @@ _LARGE = 10 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the command line asks for."""
+    """The arguments and options of the command."""
 
     config: str
     model_definition: Path | None

@@ -1,4 +1,4 @@
-"""``resolute import find|table``: old numbers and new ones."""
+"""``resolute import find|table``: the new numbers of imported objects, by their old ones."""
 
 from __future__ import annotations
 

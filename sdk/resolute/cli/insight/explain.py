@@ -21,7 +21,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class _Line:
-    """Something that happened, or was decided."""
+    """One event or decision, as a row of the table."""
 
     time: datetime | None
     what: str

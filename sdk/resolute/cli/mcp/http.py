@@ -1,7 +1,7 @@
 """Streamable HTTP on loopback, for clients that do not start the server themselves.
 
-A caller of the server acts as the user whose token it has, and every user of a machine can reach its
-loopback. So each request needs a token, and only names of loopback are answered.
+The server acts with the token of the user who started it, and every user of a machine can reach its loopback
+interface. So each request needs the server's token and a host name of the loopback interface.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Arguments of commands.
 
-The global options and the services that they select, identifiers of experiments, trials and checkpoints, and
-the options of commands that continue something.
+It has the global options and the services that they select, identifiers of experiments, trials and
+checkpoints, and the options of commands that continue something.
 """

@@ -1,6 +1,6 @@
-"""What a shell completes beside commands and options: numbers and names in the cluster, fields of configs.
+"""Shell completion of numbers and names in the cluster, and of config fields.
 
-Each asks the cluster once, and gives nothing where it cannot: a shell shows no errors.
+Each completion asks the cluster once. If that fails it returns nothing, because a shell shows no errors.
 """
 
 from __future__ import annotations

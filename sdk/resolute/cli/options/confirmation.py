@@ -1,4 +1,4 @@
-"""The question before a command does something that cannot be undone."""
+"""Asks for confirmation before a command does something that cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shared part of commands that continue something: they say what is kept and ask for confirmation."""
+"""The shared part of commands that continue something: they show what is kept and ask for confirmation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_TRIALS = 10  # lines that a person still reads
 
 @dataclass(frozen=True)
 class ContinuationOptions:
-    """The choices of a person besides what to continue."""
+    """The options of a command that continues something."""
 
     config: str
     """Fields of the config to change, for the service; empty for none."""

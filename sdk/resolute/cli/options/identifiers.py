@@ -1,4 +1,4 @@
-"""How experiments, trials and checkpoints are named on the command line."""
+"""The notation of experiments, trials and checkpoints on the command line."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Key(_KeyType):
     """The number or UUID of one object.
 
     Args:
-        noun: What it names, for messages.
+        noun: The kind of object with its article, for messages.
         numbered: Whether such objects have numbers.
-        prefix: What may stand before the UUID.
-        known: Completes it in a shell.
+        prefix: A prefix that the UUID may have.
+        known: The shell completion.
         listed_by: The command that lists such objects.
     """
 
@@ -71,10 +71,10 @@ class Key(_KeyType):
 
 
 class Keys(_KeysType):
-    """Several objects of one kind, separated by commas.
+    """A comma-separated list of numbers or UUIDs of one kind of object.
 
     Args:
-        each: The form of each.
+        each: The type of each element.
     """
 
     name = "ids"

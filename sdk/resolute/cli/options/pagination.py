@@ -1,4 +1,4 @@
-"""The options for a part of a long list: ``--limit``, ``--offset`` and ``--pages``."""
+"""The options that select a part of a long list: ``--limit``, ``--offset`` and ``--pages``."""
 
 from __future__ import annotations
 

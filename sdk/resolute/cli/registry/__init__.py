@@ -1,5 +1,4 @@
 """The registry of commands.
 
-It has the table of all groups and commands, their lazy loading, and the commands that other distributions
-add.
+It has the table of all groups and commands, loads them lazily, and adds the commands of other distributions.
 """

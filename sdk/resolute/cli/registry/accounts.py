@@ -1,4 +1,4 @@
-"""The grammar of the commands about users, tokens, workspaces, projects and roles."""
+"""The table of the commands about users, tokens, workspaces, projects and roles."""
 
 from __future__ import annotations
 

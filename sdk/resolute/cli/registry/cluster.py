@@ -1,4 +1,4 @@
-"""The grammar of the commands about the cluster: queue, slots, machines, templates, stores, calls."""
+"""The table of the commands about the cluster: queue, slots, machines, templates, stores, calls."""
 
 from __future__ import annotations
 

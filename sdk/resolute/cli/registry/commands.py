@@ -1,4 +1,4 @@
-"""The grammar of the command line: every group with its commands. Their modules are loaded when they run."""
+"""The table of the command line: every group with its commands. A command's module is loaded when it runs."""
 
 from __future__ import annotations
 

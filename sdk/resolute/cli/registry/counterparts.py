@@ -1,4 +1,4 @@
-"""Commands of Determined that do not exist here, each with what to use instead.
+"""Determined's commands that do not exist here, each with its replacement.
 
 They are listed so that none of them is taken for a prefix or a misspelling of another command.
 """

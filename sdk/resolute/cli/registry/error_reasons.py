@@ -1,4 +1,4 @@
-"""The meaning and the remedy of each reason of an error, for `resolute help errors` and docs/errors.md."""
+"""The meaning and the remedy of each error reason, for `resolute help errors` and docs/errors.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ErrorReason:
-    """The explanation of a reason."""
+    """The meaning and the remedy of one error reason."""
 
     meaning: str
     """What is wrong, as a sentence."""

@@ -1,4 +1,4 @@
-"""Commands of other programs, each with its counterpart here."""
+"""Commands of other programs, each with the equivalent command here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Command groups that load a command's module only when the command runs.
 
-Help, completion and prefix matching need only names and one line of help, which are in a table: `resolute
---help` imports neither gRPC nor rich.
+Help, completion and prefix matching need only the names and help lines in a table, so `resolute --help`
+imports neither gRPC nor rich.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command that is somewhere else."""
+    """A command whose module is loaded on demand."""
 
     name: str
     help: str
@@ -40,13 +40,14 @@ def _names(entry: LazyCommand) -> str:
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are known by a table. Unambiguous prefixes of names and aliases work too.
+    """A group whose commands are listed in a table. Unambiguous prefixes of names and aliases work too.
 
     Args:
         entries: The commands, in the order of the help.
-        counterparts: Documented words that are not commands here, each with what to use instead. No prefix of
+        counterparts: Determined's commands that do not exist here, each with its replacement. No prefix of
             one is taken for another command.
-        foreign: Words of other programs, each with what does the same here; only if typed in full.
+        foreign: Commands of other programs, each with the equivalent command here. They must be typed in
+            full.
     """
 
     def __init__(

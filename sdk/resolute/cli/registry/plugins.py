@@ -1,4 +1,4 @@
-"""Commands that other distributions, or other parts of this one, bring through entry points."""
+"""Commands from entry points, of other distributions or of other parts of this one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OWN_HELP = {
 
 @dataclass(frozen=True)
 class PluginCommand(LazyCommand):
-    """A command behind an entry point."""
+    """A command that an entry point names."""
 
     entry_point: EntryPoint | None = None
 

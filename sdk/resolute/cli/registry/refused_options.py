@@ -1,4 +1,4 @@
-"""Options of Determined's commands that are refused here, each with what to use instead."""
+"""Options of Determined's commands that are refused here, each with its replacement."""
 
 from __future__ import annotations
 

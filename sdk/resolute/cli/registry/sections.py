@@ -1,4 +1,4 @@
-"""The order in which `resolute --help` shows commands. Those that it leaves out work like all others."""
+"""The order of commands in `resolute --help`. Commands that the help leaves out work like all others."""
 
 from __future__ import annotations
 

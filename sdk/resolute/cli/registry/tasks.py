@@ -1,4 +1,4 @@
-"""The grammar of the commands about tasks: commands, TensorBoard, and trials seen as tasks."""
+"""The table of the commands about tasks: commands, TensorBoard, and trials seen as tasks."""
 
 from __future__ import annotations
 

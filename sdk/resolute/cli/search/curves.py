@@ -1,4 +1,4 @@
-"""Learning curves from a file."""
+"""Reads learning curves from a file."""
 
 from __future__ import annotations
 

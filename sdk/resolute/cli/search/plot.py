@@ -1,4 +1,4 @@
-"""A plot of a simulated search: the trials on each rung, and the course of each trial."""
+"""Plots a simulated search: the trials on each rung, and the learning curve of each trial."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from resolute.client.remote.searches import Plan
 
 @dataclass(frozen=True)
 class _Row:
-    """Trials of one bracket that end at one length."""
+    """The number of trials of one bracket that end at one length."""
 
     bracket: int
     trials: int

@@ -21,7 +21,7 @@ _GRACE_SECONDS = 30
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """What the command line says of a task beside what it runs."""
+    """The options of a task, without the command that it runs."""
 
     config: dict[str, Any]
     """Its own config."""

@@ -31,7 +31,7 @@ from resolute.client.services import Services
 
 @dataclass(frozen=True)
 class Description:
-    """What is shown of one trial."""
+    """The properties of one trial that the command shows."""
 
     trial: TrialRecord
     metrics: list[TrialMetrics]

@@ -79,7 +79,7 @@ def plot(
 
 @dataclass(frozen=True)
 class _LivePlot:
-    """How a series is drawn."""
+    """The options of a live plot of one series."""
 
     title: str
     height: int

@@ -1,1 +1,1 @@
-"""Charts of metrics for notebooks and files, without a package that draws."""
+"""Charts of metrics for notebooks and files, without a plotting package."""

@@ -1,4 +1,4 @@
-"""Axes of charts: where values are placed, and which are written beside them."""
+"""Axes of charts: positions of values, and the ticks with their labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Axis:
-    """A stretch of values on a stretch of pixels."""
+    """A range of values mapped to a range of pixels."""
 
     least: float
     most: float

@@ -19,7 +19,7 @@ _GROUP = "validation"
 
 @dataclass(frozen=True)
 class Chart:
-    """The lines of some trials; a notebook shows them where a cell ends with the chart.
+    """A chart with one line for each trial. A notebook shows it if it is the last value of a cell.
 
     Examples:
         >>> from resolute import client

@@ -1,4 +1,4 @@
-"""Lines as an SVG document, which shows in any browser and runs nothing."""
+"""Line charts as SVG documents, which any browser shows and which contain no scripts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The connection to a cluster.
 
-Its address and token, the embedded cluster's home, stored credentials, the session that all calls share, and
-readers for paged and streamed responses.
+It has the address and token, the embedded cluster's home, stored credentials, the session that all calls
+share, and readers for paged and streamed responses.
 """

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterContext:
-    """A cluster, and who acts there. It holds no secrets."""
+    """The address of a cluster and the user to act as. It holds no secrets."""
 
     name: str
     server: str = ""

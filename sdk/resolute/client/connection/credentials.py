@@ -1,4 +1,4 @@
-"""Tokens of logins, stored for later commands: one file for each cluster, readable by its owner alone."""
+"""Stored tokens of logins: one file for each cluster, readable only by its owner."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Signing in at an OpenID provider from a terminal: the device flow of RFC 8628.
 
-The provider shows a code here, which the person confirms in any browser. No password and no secret passes
-through this program.
+The terminal shows a code of the provider, which the user confirms in any browser. Neither a password nor a
+secret passes through this program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Provider:
-    """An OpenID provider, as the cluster names it."""
+    """The OpenID provider that the cluster names."""
 
     issuer: str
     client_id: str
@@ -35,7 +35,7 @@ class Provider:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What the person has to do."""
+    """The page and the code by which the user confirms the login."""
 
     url: str
     """The page to open."""

@@ -35,7 +35,7 @@ DEFAULT_PORT = 8080
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A cluster's address with what is needed to be let in."""
+    """A cluster's address with the credentials for it."""
 
     address: str
     """``host:port``."""
@@ -59,7 +59,7 @@ class Endpoint:
 
 
 class NoClusterError(FailedPreconditionError):
-    """Nothing names a cluster: no argument, no variable, and none is started on this machine."""
+    """No cluster is given: no argument or variable names one, and none runs on this machine."""
 
 
 def no_cluster(home: Home) -> NoClusterError:

@@ -1,4 +1,4 @@
-"""The embedded cluster's home directory: where its address and the operator's token are found."""
+"""The embedded cluster's home directory, which holds its address and the operator's token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several streams as one queue, each read by a thread of its own."""
+"""Merges several streams into one queue. A thread reads each stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _JOIN_SECONDS = 5.0
 
 
 class CancellableStream(Protocol):
-    """A stream that can be ended from another thread."""
+    """A stream that another thread can cancel."""
 
     def __iter__(self) -> Iterator[Any]:
         """Yields what comes."""
@@ -24,11 +24,11 @@ class CancellableStream(Protocol):
 
 @final
 class StreamEnded:
-    """Comes after the last item of a source.
+    """The item that follows the last item of a source.
 
     Args:
         source: The source.
-        error: Why it broke off; None when it came to its end.
+        error: The error that interrupted the source; None if it ended normally.
     """
 
     def __init__(self, source: CancellableStream, error: Exception | None) -> None:
@@ -38,7 +38,7 @@ class StreamEnded:
 
 @final
 class MergedStream:
-    """Merges sources. As a context manager it ends their threads when the block is left."""
+    """Merges sources. As a context manager it ends their threads at the end of the block."""
 
     def __init__(self) -> None:
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()

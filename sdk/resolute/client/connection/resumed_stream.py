@@ -18,14 +18,15 @@ _LONGEST_PAUSE = 3.0
 
 
 class ResumedStream(Generic[MessageT]):
-    """Iterates a stream and opens it again where it broke off. ``cancel`` ends it from any thread.
+    """Iterates a stream, and reopens it where it was interrupted. ``cancel`` ends it from any thread.
 
     Args:
-        reopen: Opens the stream after the last message that was seen; called for the first time too.
-        finished: Asked when the stream ends in good order: whether that was its end. A service that stops
-            ends its streams like this too.
-        outage_timeout: Seconds that an interruption may last. The first opening gets none.
-        clock: Measures the interruption.
+        reopen: Opens the stream after the last message that was received. It opens the stream the first time
+            too.
+        finished: Returns whether a stream that ended without an error is complete. A service that shuts down
+            ends its streams without an error too.
+        outage_timeout: Seconds that an interruption may last. It does not apply to the first opening.
+        clock: Clock for the interruption.
     """
 
     def __init__(

@@ -25,16 +25,16 @@ _ACTING_SECONDS = 86_400
 
 @final
 class Session:
-    """Opens the channel when it is first used, and gives stubs on it. Safe to share between threads.
+    """The channel to a cluster, which opens at its first use, and its stubs. Threads may share a session.
 
     Args:
         endpoint: The cluster.
-        user: Act as this user; empty for the user of the endpoint's token.
-        password: Lets this user in, and may be empty; None to ask for the user's token with the endpoint's
-            own.
+        user: Name of the user to act as; empty for the user of the endpoint's token.
+        password: Password of this user, which may be empty; None to request a token of this user with the
+            endpoint's token.
 
     Raises:
-        InvalidArgumentError: A password is given, and no user.
+        InvalidArgumentError: A password is given without a user.
     """
 
     def __init__(self, endpoint: Endpoint, *, user: str = "", password: str | None = None) -> None:
@@ -135,7 +135,7 @@ def _no_token() -> str:
 
 
 class _UserTokenSource:
-    """Asks once for another user's token, when the first call needs it."""
+    """Requests another user's token once, when the first call needs it."""
 
     def __init__(self, user: str, password: str | None, channel: grpc.Channel, *, device_token: str) -> None:
         self._user = user

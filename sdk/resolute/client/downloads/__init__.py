@@ -1,5 +1,5 @@
 """Downloads from the cluster.
 
-Files of checkpoints, from the store or through the service, in parallel and resumable; their verification;
-and model definitions.
+It downloads files of checkpoints, from the store or through the service, in parallel and resumable, verifies
+them, and downloads model definitions.
 """

@@ -1,4 +1,4 @@
-"""Downloads the files of a checkpoint into a directory, which is complete once ``metadata.json`` is in it.
+"""Downloads the files of a checkpoint into a directory, which is complete once it has ``metadata.json``.
 
 Each file is written under a temporary name and renamed when it is complete and verified. A repeated download
 skips existing files, so an interrupted one continues where it stopped.

@@ -12,10 +12,10 @@ _PARTIALS = ".partial-"
 
 
 class DownloadPaths:
-    """Places of the files of one checkpoint, and of what is there of those that are still coming.
+    """The paths of the files of one checkpoint, and of their partial downloads.
 
-    The latter lie together in a directory whose name no file of the checkpoint has, and are named by what
-    they are: a checkpoint may use any names, also the longest that there are.
+    Partial downloads lie in a directory whose name no file of the checkpoint has. Their names are hashes,
+    because a checkpoint may have any file names, also the longest that the file system allows.
 
     Args:
         destination: The directory.

@@ -1,4 +1,4 @@
-"""Downloads a single file of a checkpoint to its place."""
+"""Downloads a single file of a checkpoint."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def is_intact(file: FileRecord, path: Path, *, stop: Cancellation) -> bool:
 
 
 class FileFetcher:
-    """Brings files from the nearest place that has them; used by several threads.
+    """Fetches files from the nearest place that has them. Several threads may use it.
 
     Args:
-        receiver: Receives what is not on this machine.
-        places: Where they go.
+        receiver: Downloads the files that are not on this machine.
+        places: Paths of the files.
         cache: The machine's cache; None if it has none.
         progress: Counts bytes.
-        stop: Says when to give up.
+        stop: Tells when to give up.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The sources of the bytes of a checkpoint's files."""
+"""The sources from which the files of a checkpoint are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONNECT_TIMEOUT = 3.0
 
 
 class DownloadMode(Enum):
-    """Which way the bytes of a checkpoint come.
+    """The route by which the files of a checkpoint are downloaded.
 
     Examples:
         >>> from resolute import client

@@ -1,4 +1,4 @@
-"""Reads every byte of a checkpoint in its storage, and names the files that differ from the commit."""
+"""Reads every byte of a checkpoint in its storage, and lists the files that differ from the commit."""
 
 from __future__ import annotations
 

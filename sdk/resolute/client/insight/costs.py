@@ -16,7 +16,7 @@ NO_LABEL = "(no label)"
 
 
 class Grouping(Enum):
-    """What costs are added up for."""
+    """The kind of object for which costs are summed."""
 
     TRIAL = "trial"
     EXPERIMENT = "experiment"
@@ -26,7 +26,7 @@ class Grouping(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """Time that counts."""
+    """The period for which costs are counted."""
 
     since: datetime | None
     """None for all before."""
@@ -44,7 +44,7 @@ class Period:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one group took."""
+    """The cost of one group."""
 
     group: str
     """Number of the trial or the experiment, name of the user, or label."""
@@ -66,7 +66,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A trial that cost something."""
+    """A trial with its runs, whose cost is counted."""
 
     experiment: ExperimentRecord
     trial: TrialRecord

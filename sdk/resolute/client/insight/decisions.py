@@ -13,7 +13,7 @@ from resolute.contracts.messages import datetime_field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchEvent:
-    """What happened in a search."""
+    """An event of a search."""
 
     sequence: int
     """Position in its log."""
@@ -31,7 +31,7 @@ class SearchEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided about a trial, or about the search."""
+    """A decision about a trial or about the search."""
 
     event: SearchEvent
     """What caused it."""

@@ -1,4 +1,4 @@
-"""The next steps of an experiment, its expected end, and what its trials wait for."""
+"""The next steps of an experiment, its expected end, and the conditions that its trials wait for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OpenTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentExplanation:
-    """Where an experiment stands, what happens next, and why."""
+    """The state of an experiment, its next steps, and the reasons."""
 
     experiment: ExperimentRecord
     search: SearchStatus | None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SentRun:
-    """A run that was sent, or could not be."""
+    """A run that was sent, or the failure to send it."""
 
     trial: int
     run: int
@@ -35,7 +35,7 @@ class SpanExport:
     Args:
         services: The cluster.
         experiment: Number or UUID of the experiment.
-        open_exporter: Opens what takes the spans of one run.
+        open_exporter: Opens the exporter for the spans of one run.
     """
 
     services: Services

@@ -19,7 +19,7 @@ _REPORTED = ("training", "validation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A part of a run's life."""
+    """A phase of a run."""
 
     name: str
     """``submit``, ``queue``, ``start``, ``imports``, ``first report``, ``train``, ``checkpoint``,
@@ -32,7 +32,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """The life of a run."""
+    """The phases of a run."""
 
     experiment: int
     trial: int
@@ -50,7 +50,7 @@ class Timeline:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTimes:
-    """What is known of a run."""
+    """The times that the services recorded of a run."""
 
     experiment: ExperimentRecord
     trial: TrialRecord

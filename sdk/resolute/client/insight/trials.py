@@ -1,4 +1,4 @@
-"""Why a trial was created, and why it is in its state."""
+"""The reasons why a trial was created and why it is in its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute.errors import NotFoundError
 
 @dataclass(frozen=True, kw_only=True)
 class TrialExplanation:
-    """Everything that was recorded of why a trial is where it is."""
+    """The recorded reasons for the state of a trial."""
 
     trial: TrialRecord
     reports: tuple[SearchEvent, ...]

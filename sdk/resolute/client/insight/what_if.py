@@ -15,7 +15,7 @@ from resolute.errors import FailedPreconditionError
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTrial:
-    """What a trial reported to its search."""
+    """The learning curve that a trial reported to its search."""
 
     trial: int
     curve: Curve
@@ -23,7 +23,7 @@ class RecordedTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedOutcome:
-    """A trial of the other search."""
+    """A trial of the simulated search."""
 
     recorded: int
     """Number of the trial whose curve it follows."""
@@ -37,7 +37,7 @@ class SimulatedOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a search cost and found."""
+    """The cost and the best result of a search."""
 
     trials: int
     units: float
@@ -50,7 +50,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """The search that ran beside the one that did not."""
+    """The recorded search beside the simulated one."""
 
     recorded: Summary
     other: Summary

@@ -11,11 +11,11 @@ RecordT = TypeVar("RecordT")
 
 
 class RemoteObject(ABC, Generic[RecordT]):
-    """Something on the cluster. Attributes are as they were when it was last read.
+    """An object of the cluster. Its attributes have the values of the last read.
 
     Args:
         services: The cluster.
-        record: What is known of it.
+        record: Its record on the cluster.
     """
 
     def __init__(self, services: Services, record: RecordT) -> None:
@@ -40,7 +40,7 @@ ArchivedT = TypeVar("ArchivedT", bound=_Archived)
 
 
 class ArchivableObject(RemoteObject[ArchivedT]):
-    """Something that can be archived."""
+    """An object that can be archived."""
 
     @property
     def archived(self) -> bool:

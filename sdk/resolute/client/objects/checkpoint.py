@@ -20,7 +20,7 @@ from resolute.client.services import Services
 
 @dataclass(frozen=True, slots=True)
 class CheckpointTraining:
-    """What wrote a checkpoint.
+    """The trial and the experiment that wrote a checkpoint.
 
     Examples:
         >>> from resolute import client
@@ -41,8 +41,8 @@ class Checkpoint(RemoteObject[CheckpointRecord]):
 
     Args:
         services: The cluster.
-        record: What is known of it.
-        validation: The validation at its steps, when that is known already.
+        record: Its record on the cluster.
+        validation: The validation at its steps, if it was already read.
 
     Examples:
         >>> from resolute import client

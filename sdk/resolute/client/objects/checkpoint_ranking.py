@@ -1,4 +1,4 @@
-"""Checkpoints beside the validations that were reported at their steps, and their order."""
+"""Checkpoints with the validations that were reported at their steps, and their order."""
 
 from __future__ import annotations
 

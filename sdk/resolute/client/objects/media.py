@@ -29,11 +29,11 @@ _LONGEST = 100
 
 
 class Media:
-    """Something that a trial logged. Its content is read when it is asked for.
+    """An image, histogram, text, table, sound or figure that a trial logged. Its content is read on demand.
 
     Args:
         services: The cluster.
-        record: What is known of it.
+        record: Its record on the cluster.
     """
 
     def __init__(self, services: Services, record: MediaRecord) -> None:

@@ -18,7 +18,7 @@ AnnotatedT = TypeVar("AnnotatedT", ModelRecord, ModelVersionRecord)
 
 
 class _Annotated(RemoteObject[AnnotatedT]):
-    """What people say of a model and of its versions alike."""
+    """The properties of models and of versions that users can edit."""
 
     @property
     def name(self) -> str:
@@ -52,9 +52,9 @@ class _Annotated(RemoteObject[AnnotatedT]):
 
 
 class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
-    """A name under which checkpoints are versions. Nothing deletes a checkpoint that is one.
+    """A name under which checkpoints are kept as versions. A checkpoint that is a version is never deleted.
 
-    Lists hide an archived model, and it takes no versions.
+    An archived model is hidden in lists and accepts no versions.
 
     Examples:
         >>> from resolute import client

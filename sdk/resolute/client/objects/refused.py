@@ -1,4 +1,4 @@
-"""Calls of older scripts that are not supported: each raises an error that says what to use instead."""
+"""Calls of older scripts that are not supported: each raises an error that names the replacement."""
 
 from __future__ import annotations
 

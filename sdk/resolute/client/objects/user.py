@@ -8,7 +8,7 @@ from resolute.client.schema.accounts import UserRecord, UserRole
 
 
 class User(RemoteObject[UserRecord]):
-    """A person, or a program that acts for one.
+    """An account of a person or of a program.
 
     Examples:
         >>> from resolute import client

@@ -21,7 +21,7 @@ from resolute.client.schema.records import ExperimentRecord
 
 
 class Project(ArchivableObject[ProjectRecord]):
-    """Where experiments are kept within a workspace. An archived one takes no more experiments.
+    """A group of experiments within a workspace. An archived one accepts no new experiments.
 
     Examples:
         >>> from resolute import client
@@ -141,7 +141,7 @@ class Project(ArchivableObject[ProjectRecord]):
 
 
 class Workspace(ArchivableObject[WorkspaceRecord]):
-    """Where experiments belong, with limits on what they use. An archived one takes no more experiments.
+    """A group of projects with limits for their experiments. An archived one accepts no new experiments.
 
     Examples:
         >>> from resolute import client

@@ -1,1 +1,1 @@
-"""The services as typed calls on plain values: one class a service, all on one session."""
+"""Typed calls of the services on plain values: one class for each service, all on one session."""

@@ -1,4 +1,4 @@
-"""Alerts: which events notify whom."""
+"""Alerts: the rules that say which events notify which endpoints, and their deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Alerts:
 
     Args:
         session: The connection.
-        workspaces: Finds workspaces by name.
+        workspaces: Calls that look up workspaces by name.
     """
 
     def __init__(self, session: Session, workspaces: Workspaces) -> None:

@@ -26,7 +26,7 @@ _DELETION_DEADLINE = 600.0
 
 @dataclass(frozen=True)
 class Presigned:
-    """URL of one file of a checkpoint."""
+    """The presigned URL of one file of a checkpoint."""
 
     path: str
     url: str
@@ -34,7 +34,7 @@ class Presigned:
 
 @dataclass(frozen=True)
 class Finding:
-    """How one step of the check of a storage went."""
+    """The result of one step of the check of a storage."""
 
     step: str
     passed: bool

@@ -1,4 +1,4 @@
-"""Policies for configs: what admins decide for all experiments, or for those of one workspace."""
+"""Policies for configs, which admins set for all experiments or for those of one workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConfigPolicies:
 
     Args:
         session: The connection.
-        workspaces: Finds workspaces by name.
+        workspaces: Calls that look up workspaces by name.
     """
 
     def __init__(self, session: Session, workspaces: Workspaces) -> None:

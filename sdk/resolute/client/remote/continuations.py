@@ -14,7 +14,7 @@ from resolute.client.schema.records import ExperimentRecord, TrialRecord
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuedTrial:
-    """A trial that continues, as it was before."""
+    """A trial that continues, with its earlier state."""
 
     trial: TrialRecord
     keeps_weights: bool
@@ -25,7 +25,7 @@ class ContinuedTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
-    """What is kept when something continues."""
+    """The trials and results that are kept when an experiment or a trial continues."""
 
     experiment: ExperimentRecord | None
     """The experiment that continues, or was begun; None where nothing was begun."""
@@ -45,8 +45,8 @@ class Continuation:
 class Continuations:
     """Calls that let experiments and trials continue.
 
-    Each takes fields of the config to change as YAML (empty for none), and with ``validate_only`` only tells
-    what would be kept.
+    Each call takes the config fields to change as YAML (empty for none). With ``validate_only`` it changes
+    nothing and returns what would be kept.
 
     Args:
         session: The connection.

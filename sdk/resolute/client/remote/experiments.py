@@ -45,7 +45,7 @@ _ONE_MESSAGE = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """What is to be created."""
+    """The experiment to create."""
 
     config: str
     """The config: YAML."""
@@ -95,7 +95,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentFilter:
-    """Which experiments are wanted; every set field must match."""
+    """A filter of experiments. Every set field must match."""
 
     states: tuple[ExperimentState, ...] = ()
     owners: tuple[str, ...] = ()
@@ -325,7 +325,7 @@ class Experiments:
 class Watch:
     """The changes of one experiment. Iterate it; ``cancel`` ends it from any thread.
 
-    It continues after the service was away for a while, without repeating what was seen.
+    It continues after an outage of the service, without repeating a change.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What is taken over from other clusters. Every call may be repeated."""
+"""Imports of objects from other clusters. Every call may be repeated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UPLOAD_ATTEMPTS = 3
 
 
 class Imports:
-    """Calls of imports, in the messages of the contract, since every field of them counts.
+    """Calls of the imports service. They take messages of the contract, because an import sets every field.
 
     Args:
         session: The connection.

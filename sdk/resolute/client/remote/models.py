@@ -38,7 +38,7 @@ class ModelUpdate:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFilter:
-    """Which models a list holds."""
+    """A filter of models."""
 
     name: str = ""
     """Part of the name, in any case."""
@@ -56,7 +56,7 @@ class Models:
 
     Args:
         session: The connection.
-        workspaces: Knows the ids of workspaces.
+        workspaces: Calls that look up the ids of workspaces.
     """
 
     def __init__(self, session: Session, workspaces: Workspaces) -> None:

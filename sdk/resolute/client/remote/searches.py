@@ -29,7 +29,7 @@ _POLL_MARGIN_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class PlannedLength:
-    """How many trials end at one length."""
+    """The number of trials that end at one length."""
 
     length: int
     trials: int
@@ -37,7 +37,7 @@ class PlannedLength:
 
 @dataclass(frozen=True)
 class Bracket:
-    """Trials that share rungs."""
+    """A bracket: the trials that share rungs."""
 
     trials: int
     concurrent_trials: int
@@ -48,7 +48,7 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a search would run if every trial went as planned."""
+    """The trials that a search would run if every trial went as planned."""
 
     brackets: tuple[Bracket, ...]
     total_units: int
@@ -65,7 +65,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class SimulatedRung:
-    """How many trials came to one length in one bracket."""
+    """The number of trials that reached one length in one bracket."""
 
     bracket: int
     length: int
@@ -75,7 +75,7 @@ class SimulatedRung:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """A trial that was played."""
+    """A simulated trial."""
 
     bracket: int
     length: int
@@ -86,7 +86,7 @@ class SimulatedTrial:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What came of a simulation; one unit of training takes one unit of virtual time."""
+    """The result of a simulation. One unit of training takes one unit of virtual time."""
 
     rungs: tuple[SimulatedRung, ...]
     trials: tuple[SimulatedTrial, ...]
@@ -98,7 +98,7 @@ class SimulationResult:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What came of deciding a log again."""
+    """The result of a replay: the decisions of a log, made again."""
 
     equal: bool
     first_difference: int
@@ -115,7 +115,7 @@ class ReplayResult:
 
 @dataclass(frozen=True)
 class Importance:
-    """How much one hyperparameter matters."""
+    """The importance of one hyperparameter."""
 
     name: str
     """Its dotted name."""
@@ -127,7 +127,7 @@ class Importance:
 
 @dataclass(frozen=True)
 class Importances:
-    """How much hyperparameters matter in a search."""
+    """The importances of the hyperparameters of a search."""
 
     found: tuple[Importance, ...]
     """Largest first; none where results or differences are too few."""
@@ -141,7 +141,7 @@ class Importances:
 
 @dataclass(frozen=True)
 class SearchStatus:
-    """How far a search is."""
+    """The progress of a search."""
 
     over: bool
     """Every requested trial is closed, and none will be added."""
@@ -155,7 +155,7 @@ class SearchStatus:
 
 @dataclass(frozen=True)
 class PendingEvents:
-    """What the client of a custom search has to answer."""
+    """The events that the client of a custom search has to answer."""
 
     events: tuple[event_pb2.Event, ...]
     progress: dict[str, float]

@@ -28,7 +28,7 @@ from resolute.runtime.offline_run import OfflineRun
 
 @dataclass(frozen=True)
 class StartedRun:
-    """A run outside of the cluster, as the cluster keeps it."""
+    """The cluster's record of a run outside of it."""
 
     trial: TrialRecord
     run: int
@@ -44,7 +44,7 @@ class StartedRun:
 
 @dataclass(frozen=True)
 class HeartbeatResponse:
-    """The answer to a run that says that it continues."""
+    """The response to the heartbeat of a run outside of the cluster."""
 
     token: str
     """Replaces the one it has."""
@@ -54,7 +54,7 @@ class HeartbeatResponse:
 
 @dataclass(frozen=True)
 class RunFileRecord:
-    """A file that a run left."""
+    """A file that a run left behind."""
 
     path: str
     """Relative, with the rank of its container first."""
@@ -64,7 +64,7 @@ class RunFileRecord:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files that are held of a run."""
+    """The stored files of a run."""
 
     run: int
     hold_time: datetime | None

@@ -23,7 +23,7 @@ _STEPS = "steps_completed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedFile:
-    """A file of both checkpoints, or of one of them."""
+    """A file that both checkpoints or one of them have."""
 
     path: str
     equal: bool
@@ -35,7 +35,7 @@ class ComparedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightComparison:
-    """A checkpoint of a trial, and the one of its reproduction at the same step."""
+    """The comparison of a trial's checkpoint with that of its reproduction at the same step."""
 
     steps: int
     checkpoint: str

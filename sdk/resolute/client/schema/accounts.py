@@ -9,7 +9,7 @@ from typing import Any
 
 
 class UserRole(Enum):
-    """What a user may do in every workspace, or in a single one; each role includes those before it.
+    """The permissions of a user in every workspace or in a single one. Each role includes those before it.
 
     Examples:
         >>> from resolute import client
@@ -42,7 +42,7 @@ class UserRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRecord:
-    """A token that was issued; the token itself is nowhere kept."""
+    """An issued token, without its secret text, which is stored nowhere."""
 
     id: str
     username: str
@@ -64,7 +64,7 @@ class TokenRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
-    """A token that was just issued."""
+    """A newly issued token with its secret text."""
 
     id: str
     text: str
@@ -77,7 +77,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
-    """A change that somebody made."""
+    """An entry of the audit trail: a change and the user who made it."""
 
     time: datetime | None
     actor: str
@@ -88,7 +88,7 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaRecord:
-    """What the experiments of a workspace may use together, or do use; as a bound, zero is none."""
+    """The total use of a workspace's experiments, or its bound. A bound of zero means no bound."""
 
     live_experiments: int
     slots: int

@@ -1,4 +1,4 @@
-"""Converts messages of the contract to plain values. Nothing outside of this package uses the messages."""
+"""Converts messages of the contract to plain values. No module outside of this package uses the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machines of runs did, as plain immutable values."""
+"""The usage of the machines of runs, as plain immutable values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.api.experiments.v1.trials_service_pb2 import GetMachineUsageRespon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineUsage:
-    """What the machine of one container did: means over periods that follow each other, older ones longer."""
+    """The usage of one container's machine: means over consecutive periods; older periods are longer."""
 
     container_rank: int
     node: str

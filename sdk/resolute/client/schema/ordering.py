@@ -1,4 +1,4 @@
-"""How lists can be sorted. The values of members are those of Determined's JSON, such as ``SORT_BY_ID``."""
+"""The orders of lists. The values of members are those of Determined's JSON, such as ``SORT_BY_ID``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CheckpointOrderBy = ExperimentOrderBy = ModelOrderBy = TrialOrderBy = OrderBy
 
 
 class ExperimentSortBy(Enum):
-    """What experiments can be sorted by.
+    """The keys by which experiments can be sorted.
 
     Examples:
         >>> from resolute import client
@@ -58,7 +58,7 @@ class ExperimentSortBy(Enum):
 
 
 class ModelSortBy(Enum):
-    """What models can be sorted by.
+    """The keys by which models can be sorted.
 
     Examples:
         >>> from resolute import client
@@ -76,7 +76,7 @@ class ModelSortBy(Enum):
 
 
 class TrialSortBy(Enum):
-    """What trials can be sorted by.
+    """The keys by which trials can be sorted.
 
     Examples:
         >>> from resolute import client
@@ -103,7 +103,7 @@ class TrialSortBy(Enum):
 
 
 class CheckpointSortBy(Enum):
-    """What checkpoints can be sorted by.
+    """The keys by which checkpoints can be sorted.
 
     Examples:
         >>> from resolute import client

@@ -1,4 +1,4 @@
-"""Why a search decided something, as a value and in words."""
+"""The reasons of a search's decisions, as values and in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from resolute.contracts.messages import from_message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonRecord:
-    """A reason as it was recorded when it decided; numbers that do not apply are None."""
+    """The recorded reason of a decision. Numbers that do not apply are None."""
 
     kind: str
     """The name in the contract, without its prefix, such as TOP_OF_RUNG."""

@@ -144,7 +144,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """A validation by the metric that the experiment decides by."""
+    """A validation, with the value of the experiment's metric."""
 
     value: float | None
     """None when it was NaN or infinite."""
@@ -300,7 +300,7 @@ class SecretRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRecord:
-    """A name under which checkpoints are versions."""
+    """A name under which checkpoints are kept as versions."""
 
     uuid: str
     id: int
@@ -446,7 +446,7 @@ class ValidationMetrics(TrialMetrics):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """What is known of one metric of one trial.
+    """A summary of the values of one metric of one trial.
 
     Examples:
         >>> from resolute import client
@@ -533,7 +533,7 @@ class TemplateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigPoliciesRecord:
-    """What admins decide for the configs of experiments, in the cluster or in one workspace."""
+    """The policies that admins set for configs of experiments, in the cluster or in one workspace."""
 
     invariant_config: dict[str, Any]
     """Part of a config, which wins over what configs say; empty for nothing."""

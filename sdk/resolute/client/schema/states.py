@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ExperimentState(Enum):
-    """Life of an experiment.
+    """The state of an experiment.
 
     Examples:
         >>> from resolute import client
@@ -51,7 +51,7 @@ class ExperimentState(Enum):
 
 
 class ExperimentKind(Enum):
-    """What an experiment is for.
+    """The kind of an experiment.
 
     Examples:
         >>> from resolute.client.schema.states import ExperimentKind
@@ -82,7 +82,7 @@ _ENDED = frozenset(
 
 
 class TrialState(Enum):
-    """Life of a trial.
+    """The state of a trial.
 
     Examples:
         >>> from resolute import client
@@ -126,7 +126,7 @@ class TrialState(Enum):
 
 
 class RunOutcome(Enum):
-    """How a run ended."""
+    """The outcome of a run."""
 
     UNSPECIFIED = "UNSPECIFIED"
     """It has not ended."""
@@ -140,7 +140,7 @@ class RunOutcome(Enum):
 
 
 class CheckpointState(Enum):
-    """Life of a checkpoint.
+    """The state of a checkpoint.
 
     Examples:
         >>> from resolute import client

@@ -12,7 +12,7 @@ from resolute.contracts.messages import from_message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransitionRecord:
-    """Something that happened to a trial and changed where it stands."""
+    """A change of a trial's state, with its cause."""
 
     time: datetime | None
     event: str

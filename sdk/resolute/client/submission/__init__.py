@@ -1,4 +1,4 @@
 """The submission of an experiment.
 
-Reading and changing its config, choosing the files of its model definition, and packing them.
+It reads and changes the config, chooses the files of the model definition, and packs them.
 """

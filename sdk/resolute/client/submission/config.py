@@ -1,7 +1,7 @@
 """Experiment configs before they are sent: reading files, and changing single fields.
 
-The service checks configs. Here they are only read, in the same dialect (YAML 1.2: ``1e-3`` is a number,
-``on`` and ``no`` are text), so that a changed config means the same as the file that it came from.
+The service checks configs. This module only reads them, in the same dialect: YAML 1.2, where ``1e-3`` is a
+number, and ``on`` and ``no`` are text. So a changed config means the same as its file.
 """
 
 from __future__ import annotations

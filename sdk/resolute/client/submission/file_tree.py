@@ -1,4 +1,4 @@
-"""The files of a model definition, found and checked before anything is packed."""
+"""Lists the files of a model definition and checks them before they are packed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _entries(root: Path, prefix: str) -> Iterator[Entry]:
 
 
 class _Walk:
-    """The content of one directory tree, links followed as long as they stay inside of it."""
+    """The content of one directory tree. Links are followed if they stay inside it."""
 
     def __init__(self, root: Path, prefix: str) -> None:
         self._root = root

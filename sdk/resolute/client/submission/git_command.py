@@ -1,4 +1,4 @@
-"""Runs git so that no setting of a work tree runs a program, and that all users get the same output."""
+"""Runs git so that no setting of a work tree runs a program, and its output is the same for all users."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Git:
 
     Args:
         root: The directory.
-        seconds: How long all calls together may take.
+        seconds: Total time limit of all calls.
     """
 
     def __init__(self, root: Path, *, seconds: float) -> None:

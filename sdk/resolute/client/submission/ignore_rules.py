@@ -1,4 +1,4 @@
-"""The files that are left out of a model definition: those of ``.detignore``, and caches."""
+"""Rules for the files that a model definition leaves out: those of ``.detignore``, and caches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class IgnoreRules:
         root: The tree's root; its ``.detignore`` is read, if there is one.
 
     Raises:
-        InvalidArgumentError: The file cannot be read, or a pattern in it is not one.
+        InvalidArgumentError: The file cannot be read, or it has an invalid pattern.
     """
 
     def __init__(self, root: Path) -> None:

@@ -33,9 +33,9 @@ _MTIME = 315_532_800  # 1980-01-01: the earliest time that zip files, and so whe
 
 @final
 class Archive:
-    """A packed model definition: a gzipped tar in memory or, when large, in an unnamed temporary file.
+    """A packed model definition: a gzipped tar in memory or, if large, in an unnamed temporary file.
 
-    Use it as a context manager, so that the file goes away.
+    Use it as a context manager, which deletes the file.
     """
 
     def __init__(self, file: IO[bytes], *, entries: Sequence[Entry], content_size: int) -> None:

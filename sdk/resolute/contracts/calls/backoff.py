@@ -1,8 +1,8 @@
 """Retries: the pauses between attempts, and the loop that makes them.
 
-All retries take their pauses from `Backoff`: calls, streams that are opened again, and loops that continue
-after a failure. A library for retries would replace only `retry`, a loop of ten lines, and be one more
-dependency of every training environment.
+All retries take their pauses from `Backoff`: calls, reopened streams, and loops that continue after a
+failure. A library for retries would replace only `retry`, a loop of ten lines, and would add a dependency to
+every training environment.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _T = TypeVar("_T")
 class Backoff:
     """Pauses that double with each failure in a row, up to a limit, and begin again after a success.
 
-    Each pause is multiplied by a random number between 0.5 and 1.5, so that many clients that failed together
-    do not come back together. Not safe to use from several threads.
+    Each pause is multiplied by a random number between 0.5 and 1.5, so that clients that failed together do
+    not retry together. It is not safe to use from several threads.
 
     Args:
         first: Seconds of the first pause, before jitter.
-        longest: Seconds up to which pauses grow, before jitter.
-        jitter: Gives numbers in [0, 1).
+        longest: Seconds of the longest pause, before jitter.
+        jitter: Returns random numbers in [0, 1).
         clock: Measures how long the failures have gone on.
     """
 

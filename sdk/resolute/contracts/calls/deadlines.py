@@ -1,4 +1,4 @@
-"""Ends work whose time is over."""
+"""Cancels work at its deadline."""
 
 from __future__ import annotations
 

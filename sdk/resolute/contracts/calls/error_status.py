@@ -1,4 +1,4 @@
-"""Reads the ``google.rpc.Status`` of a failed call, as clients and services do alike."""
+"""Reads the ``google.rpc.Status`` of a failed call, for clients and services."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Keepalive options, by which each end of a connection detects the loss of the other.
 
-A machine that loses its power or its network closes no connection: without pings, a stream over it would stay
-open forever. With these options of every channel and server, a connection whose other end is lost is closed
+A machine that loses power or network does not close its connections: without pings, a stream to it would stay
+open forever. Every channel and server has these options, so a connection whose other end is lost is closed
 within 15 seconds, even if no call uses it.
 """
 

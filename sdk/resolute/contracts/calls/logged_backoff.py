@@ -1,4 +1,4 @@
-"""The failures of a loop: increasing pauses, and one log line for each different failure."""
+"""Backoff for loops, with one log line for each different failure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _T = TypeVar("_T")
 
 
 class LoggedBackoff:
-    """Failures in a row of something that is repeated until it succeeds.
+    """The consecutive failures of an operation that is repeated until it succeeds.
 
     Args:
         log: A structured logger.
-        what: What failed, for the log.
+        what: Name of the operation, for the log.
         longest: Seconds of the longest pause.
-        facts: More for each line.
+        facts: Further fields of each log line.
     """
 
     def __init__(

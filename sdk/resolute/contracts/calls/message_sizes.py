@@ -1,4 +1,4 @@
-"""How long the messages of calls may be, for both ends."""
+"""The largest sizes of call messages, for both ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to an OpenID provider: where its endpoints are, and what they answer. They block."""
+"""Requests to an OpenID provider: its endpoints, and its answers. They block the calling thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retries of calls that reached no service, before the caller gets the error.
+"""Retries calls that reached no service, before the caller gets the error.
 
 The retries of gRPC itself are disabled: since release 1.72, a call whose retry is interrupted by its
 deadline, a cancellation or the loss of the connection may never end
@@ -25,12 +25,12 @@ _REPEATED = "UNAVAILABLE"
 
 @final
 class Retries:
-    """The repetitions of one call; each of our calls may be repeated.
+    """The attempts of one call. Every call of the contract may be repeated.
 
     Args:
-        timeout: Seconds for the call with all of its repetitions; None for a stream, which may last.
-        clock: Measures them.
-        jitter: Gives numbers in [0, 1).
+        timeout: Seconds for all attempts together; None for a stream, which has no limit.
+        clock: Measures the timeout.
+        jitter: Returns random numbers in [0, 1).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""TLS of clients: the authorities that they trust, and the certificate that they present."""
+"""TLS of clients: the trusted certificate authorities and the client's certificate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEGIN = b"-----BEGIN "
 
 @dataclass(frozen=True, kw_only=True)
 class ClientTls:
-    """How connections are made over TLS."""
+    """The TLS settings of a client's connections."""
 
     authority: bytes | None = None
     """PEM of the certificates that sign the server's; None for the public authorities."""

@@ -1,7 +1,7 @@
-"""Reading a config document: YAML text or plain data in, JSON-able data out.
+"""Reads a config document: YAML text or plain data in, JSON-able data out.
 
-The dialect is the core schema of YAML 1.2: ``1e-3`` is a number; ``on``, ``no``, ``12:30``, dates are text.
-(PyYAML's own dialect is 1.1, where each of these is something else.) Merge keys (``<<``) work all the same.
+The dialect is the core schema of YAML 1.2: ``1e-3`` is a number; ``on``, ``no``, ``12:30`` and dates are
+text. (PyYAML reads YAML 1.1, which differs in each of these.) Merge keys (``<<``) work too.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that could be read.
+    """A parsed document.
 
     Attributes:
         content: A deep copy of dicts with text keys, lists, text, finite numbers, booleans and None.
-        faults: Values that have no such form; in ``content`` they are None.
+        faults: Values that cannot be represented in this form; in ``content`` they are None.
     """
 
     content: dict[str, Any]

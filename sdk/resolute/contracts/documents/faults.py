@@ -13,17 +13,17 @@ _LONGEST_INTEGER = 128  # bits; Python refuses to write down integers of very ma
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with a config.
+    """One fault of a config.
 
     Attributes:
         path: Dotted path of the faulty field, such as ``bind_mounts[0].host_path``; for a document that
             cannot be read at all its ``line L, column C``.
-        problem: What was found, such as ``found -1``, ``missing`` or ``unknown field``.
-        expected: What would be right; empty where ``problem`` says it all.
-        hint: What the user should do, such as ``did you mean 'max_length'?``; may be empty.
-        source: Name of the layer that holds the fault (``template 'gpu'``); empty for the user's own config.
-        incomplete: Whether the fault is that something is missing which a lower layer might have given. Such
-            faults count only once all layers are merged.
+        problem: The actual value or the defect, such as ``found -1``, ``missing`` or ``unknown field``.
+        expected: The accepted values; empty if ``problem`` is sufficient.
+        hint: The remedy, such as ``did you mean 'max_length'?``; may be empty.
+        source: Name of the layer that has the fault (``template 'gpu'``); empty for the user's own config.
+        incomplete: Whether the fault is a missing value that a lower layer may provide. Such faults count
+            only once all layers are merged.
     """
 
     path: str
@@ -50,7 +50,7 @@ class Fault:
 
 
 class ConfigError(Exception):
-    """A config that cannot be accepted, with every fault that was found.
+    """A config that is not accepted, with all its faults.
 
     Attributes:
         faults: The faults, in the order of the documents; never empty.

@@ -35,7 +35,7 @@ _YAML_1_1_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "
 
 
 class Hidden:
-    """Stands in errors for a value that must not be shown."""
+    """The placeholder in errors for a value that must not be shown."""
 
 
 def reject(

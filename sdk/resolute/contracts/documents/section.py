@@ -101,10 +101,10 @@ class Section(BaseModel):
     All faults of a section are reported together, each at its own path.
 
     Subclasses may set:
-        shape: What a fault says was expected when the value is no map.
-        advice: For fields that once existed: what to use now.
-        renamed: Earlier names of fields that are still accepted, each with the name now.
-        null_is_value: Fields for which null is a value like any other.
+        shape: Text for the expected value in the fault of a value that is no map.
+        advice: Removed fields, each with its replacement.
+        renamed: Earlier names of fields that are still accepted, each with the current name.
+        null_is_value: Fields for which null is a value and does not mean "not given".
         hidden: Fields whose values are never shown in faults.
     """
 

@@ -1,4 +1,4 @@
-"""Sections that come in variants, distinguished by the value of one field."""
+"""Sections that have several kinds, selected by the value of one field."""
 
 from __future__ import annotations
 

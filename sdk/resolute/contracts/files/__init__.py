@@ -1,1 +1,1 @@
-"""Files that both sides read or write: names, digests, archives of code, atomic and mapped files."""
+"""Files that both sides of a boundary use: names, digests, archives of code, atomic and mapped files."""

@@ -1,7 +1,8 @@
-"""Model definitions as archives: checking and unpacking archives from untrusted users.
+"""Checks and unpacks model definitions: archives from untrusted users.
 
-An archive is a gzipped tar. It may contain regular files, directories, and links that stay inside; everything
-else is refused by name, before or while it is unpacked. Nothing is ever written outside of the destination.
+An archive is a gzipped tar. It may contain regular files, directories, and links that stay inside it. Any
+other entry is refused by its name, before or during unpacking. Nothing is ever written outside the
+destination.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _MAX_HEADERS_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What an archive may grow to, so that a small upload cannot fill a disk."""
+    """The limits of an unpacked archive, so that a small upload cannot fill a disk."""
 
     max_bytes: int = 4 << 30
     """Bytes of all files together."""
@@ -46,7 +47,7 @@ DEFAULT_LIMITS = ArchiveLimits()
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSummary:
-    """What an archive holds."""
+    """The number and the total size of an archive's files."""
 
     entries: int
     """Files, directories and links."""
@@ -57,7 +58,7 @@ class ArchiveSummary:
 
 
 class _Readable(Protocol):
-    """What bytes are taken from."""
+    """A source of bytes."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
@@ -128,9 +129,9 @@ def extract_archive(
 
 
 class _Unpacking:
-    """An archive on its way into a directory.
+    """The unpacking of an archive into a directory.
 
-    Links are made last: while files are written there is no link, so none can lead a file astray.
+    Links are created last. So while files are written there is no link that could lead outside.
     """
 
     def __init__(self, root: Path) -> None:
@@ -300,7 +301,7 @@ def _too_large(limits: ArchiveLimits) -> QuotaError:
 
 
 class _Bounded:
-    """A stream that ends in an error after some bytes: whatever the headers claim, no more is unpacked."""
+    """A stream that fails after some number of bytes, whatever sizes the headers claim."""
 
     def __init__(self, source: _Readable, limits: ArchiveLimits) -> None:
         self._source = source

@@ -13,7 +13,7 @@ from resolute.errors import DataLossError
 
 
 class MalformedFileError(DataLossError, ValueError):
-    """A file does not hold what it must."""
+    """The content of a file is malformed."""
 
 
 def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600, sync: bool = False) -> None:

@@ -15,7 +15,7 @@ PREFERRED = _BLAKE3 if importlib.util.find_spec(_BLAKE3) else "sha256"
 
 
 class Hash(Protocol):
-    """Takes bytes and sums them up."""
+    """A hash function that takes bytes in parts."""
 
     def update(self, data: bytes | bytearray | memoryview, /) -> object:
         """Takes more bytes."""

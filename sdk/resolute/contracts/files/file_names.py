@@ -1,4 +1,4 @@
-"""Limits of length and depth of file names in archives and checkpoints."""
+"""Limits for the length and the depth of file names in archives and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a run directory that people may look at: what its processes wrote, without credentials."""
+"""The files of a run directory that users may read: the output of its processes, without credentials."""
 
 from __future__ import annotations
 

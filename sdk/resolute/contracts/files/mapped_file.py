@@ -1,4 +1,4 @@
-"""Files that are mapped into memory, on disk space that is reserved first."""
+"""Memory-mapped files, whose disk space is reserved first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files of a folder that others write to: what is no plain file is an error, and never blocks."""
+"""Reads regular files of a folder that other users can write to. Other kinds are errors; it never blocks."""
 
 from __future__ import annotations
 

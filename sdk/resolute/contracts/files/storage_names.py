@@ -1,4 +1,4 @@
-"""Storages of checkpoints as one line of text: in tokens and in operators' settings."""
+"""Names of checkpoint storages as one line of text, for tokens and operators' settings."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ CONNECT_SECONDS, READ_SECONDS = 5.0, 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAccess:
-    """Address and credentials of a store, and what error messages tell the person who gave them."""
+    """The address and credentials of a store, and hints for the error messages about them."""
 
     endpoint_url: str = ""
     """Address of the store; for Azure that of the account. Empty for the provider's own."""

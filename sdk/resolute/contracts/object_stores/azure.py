@@ -1,4 +1,4 @@
-"""Containers of Azure Blob Storage, by Azure's own library. Large files go as blocks, listed on commit."""
+"""Containers of Azure Blob Storage, by Azure's library. Large files are uploaded as blocks, then listed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AzureStore:
     """Connections to one storage account.
 
     Args:
-        access: How it is reached.
+        access: Address and credentials of the account.
     """
 
     def __init__(self, access: StoreAccess) -> None:
@@ -123,7 +123,7 @@ class AzureContainer:
     """One container.
 
     Args:
-        store: Talks to the account.
+        store: The connections to the account.
         name: Name of the container.
     """
 

@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class SignedUpload:
-    """How to put one object without credentials."""
+    """The request that uploads one object without credentials."""
 
     urls: tuple[str, ...]
     """Of its parts, in order."""
@@ -32,9 +32,9 @@ class SignedUpload:
 class Bucket(Protocol):
     """The objects of one bucket, by their names.
 
-    Methods are called by several threads at once. They raise ``UnavailableError`` when the store cannot be
-    reached or is busy, ``FailedPreconditionError`` when it refuses the caller or has no such bucket, and
-    ``QuotaError`` when it is full.
+    Several threads call the methods at once. They raise ``UnavailableError`` if the store cannot be reached
+    or is busy, ``FailedPreconditionError`` if it refuses the caller or has no such bucket, and ``QuotaError``
+    if it is full.
     """
 
     place: str
@@ -95,7 +95,7 @@ class Bucket(Protocol):
 
 
 class Store(Protocol):
-    """Connections to one store. Nothing is asked of it before a bucket is used."""
+    """Connections to one store. No request is sent before a bucket is used."""
 
     address: str
     """Where it is, without anything secret."""

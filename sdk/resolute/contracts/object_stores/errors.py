@@ -69,7 +69,7 @@ def transport_errors(place: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Turns what one bucket's store answers into the platform's errors."""
+    """Turns the error responses for one bucket into the platform's errors."""
 
     place: str
     """Where, beginning with what the store calls it: ``bucket 'weights' of …``."""

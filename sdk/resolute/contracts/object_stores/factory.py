@@ -1,4 +1,4 @@
-"""Opens stores and buckets; of the providers' libraries only the one that is needed is imported."""
+"""Opens stores and buckets. It imports only the provider library that is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buckets of Google Cloud Storage, by Google's own library. A file goes by one request, whatever its size."""
+"""Buckets of Google Cloud Storage, by Google's library. One request uploads a file, whatever its size."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class GcsStore:
     """Connections to Google's store.
 
     Args:
-        access: How it is reached.
+        access: Address and credentials of the store.
     """
 
     def __init__(self, access: StoreAccess) -> None:
@@ -126,7 +126,7 @@ class GcsBucket:
     """One bucket.
 
     Args:
-        store: Talks to the store.
+        store: The connections to the store.
         name: Name of the bucket.
     """
 

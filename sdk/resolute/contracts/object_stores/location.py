@@ -1,4 +1,4 @@
-"""Where a bucket is, and the credentials that were given with it."""
+"""The location of a bucket, and the credentials that were given with it."""
 
 from __future__ import annotations
 

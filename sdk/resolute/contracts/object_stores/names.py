@@ -1,4 +1,4 @@
-"""Faults in names of objects: some names are refused or changed by one store or another."""
+"""Checks of object names: some stores refuse or change some names."""
 
 from __future__ import annotations
 

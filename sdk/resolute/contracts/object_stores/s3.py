@@ -58,7 +58,7 @@ class S3Store:
     """Connections to one store.
 
     Args:
-        access: How it is reached.
+        access: Address and credentials of the store.
     """
 
     def __init__(self, access: StoreAccess) -> None:
@@ -92,10 +92,10 @@ class S3Store:
 
 @final
 class S3Bucket:
-    """One bucket. The library has no public calls for multipart uploads: those requests are made here.
+    """One bucket. The library has no public calls for multipart uploads, so this class sends those requests.
 
     Args:
-        store: Talks to the store.
+        store: The connections to the store.
         name: Name of the bucket.
     """
 

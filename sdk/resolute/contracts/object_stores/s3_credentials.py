@@ -33,7 +33,7 @@ def credentials_of(access: StoreAccess) -> Provider:
 
 @final
 class _MachineRole(Provider):
-    """The role of one of Amazon's machines or containers; other machines learn soon that they have none."""
+    """The role of an Amazon machine or container. On other machines the lookup fails quickly."""
 
     def __init__(self) -> None:
         pool = urllib3.PoolManager(timeout=_ROLE_TIMEOUT, retries=urllib3.Retry(total=0))

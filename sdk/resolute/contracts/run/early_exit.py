@@ -1,4 +1,4 @@
-"""Why a trial's own code ended it early: ``early_exit.json``, left by the trial for its supervisor."""
+"""The reason for which a trial's own code ended it early: ``early_exit.json``, which the supervisor reads."""
 
 from __future__ import annotations
 

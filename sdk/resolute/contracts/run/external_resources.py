@@ -1,8 +1,8 @@
 """Resources that a run creates outside of its directory, and which of them may be removed.
 
 Each resource is recorded as a link in a folder of the run. The trial's processes can write to that folder,
-and the process that removes the resources may have more permissions than they have. Therefore only what the
-platform itself creates outside is removed; it is recognised by its place, its name and its owner.
+and the process that removes the resources may have more permissions than they have. So it removes only
+resources that the platform created, recognised by place, name and owner.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ _MOST = 1e15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuUsage:
-    """Energy and work of GPUs."""
+    """The energy and the utilisation of GPUs."""
 
     energy_joules: float | None
     """None where the driver counts none."""

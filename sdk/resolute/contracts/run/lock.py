@@ -13,11 +13,11 @@ from resolute.errors import ConflictError
 class RunLock:
     """A lock that the kernel drops when the last process that holds it ends, however it ends.
 
-    A resource manager takes it and hands its descriptor to the supervisor that it starts, so that there is no
-    instant at which a run that was started looks like one that was not.
+    The engine takes the lock and passes its descriptor to the supervisor that it starts. So a started run
+    never looks like one that was not started.
 
     Args:
-        descriptor: An open lock file whose lock is held; the object owns it from now on.
+        descriptor: Descriptor of the open lock file, whose lock is held. The object takes ownership of it.
     """
 
     def __init__(self, descriptor: int) -> None:

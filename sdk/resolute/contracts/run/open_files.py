@@ -1,7 +1,7 @@
 """Limits of open files: the hard limit for a service, the machine's usual limit for a trial.
 
-A service needs thousands of connections. Programs that use ``select`` misbehave with descriptors above 1023,
-so a run gets back the soft limit that the service was started with.
+A service needs thousands of connections. Programs that use ``select`` fail with descriptors above 1023, so a
+run gets the soft limit with which the service was started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Output of a run that its supervisor had not read when it was lost.
 
-The output of a run goes through two named pipes. Its processes hold both ends of them, so that what they
-wrote stays in the pipes when the supervisor dies. The code that ends the processes first saves this output::
+The output of a run goes through two named pipes. Its processes hold both ends, so the output stays in the
+pipes when the supervisor dies. The code that ends the processes first saves this output::
 
     stdout.rest stderr.rest   bytes that were not read
     lost.json                 the supervisor was lost; renamed once the log says so

@@ -1,4 +1,4 @@
-"""``environment.secrets`` of a config: which secrets a run is given, and in which variables."""
+"""``environment.secrets`` of a config: the secrets that a run is given, each with its variable."""
 
 from __future__ import annotations
 

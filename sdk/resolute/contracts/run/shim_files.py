@@ -1,4 +1,4 @@
-"""Files by which a run on shared storage is ended: its shims look for them.
+"""The files by which a run on shared storage is ended. Its shims poll for them.
 
 ::
 

@@ -13,10 +13,10 @@ _U64 = struct.Struct("<Q")
 
 
 class AckFile:
-    """How much of a source its service has stored durably, written by the sender and read by the writer.
+    """The position up to which the service has stored a source. The sender writes it, the writer reads it.
 
-    Little endian: u64 offset, u64 number of refused reports. After a crash of the machine it may be behind
-    the service; then the sender repeats what the service has already.
+    The format is little endian: u64 offset, u64 number of refused reports. After a crash of the machine the
+    position may be behind the service; then the sender repeats records that the service already has.
 
     Args:
         path: The file; it is created if it is missing.

@@ -12,8 +12,8 @@
       5 END     nothing: the writer continued in another file, this one is complete
       6 MEDIA   length u32 · JSON of that length {"name", "kind", "steps", "time", "caption"} · content
 
-Numbers are little endian. ROW, REPORT, LINE and MEDIA are counted from 0: that is their sequence. A crash can
-only tear the end, because records are only ever added there; readers stop before a torn one.
+Numbers are little endian. ROW, REPORT, LINE and MEDIA records are numbered from 0: this is their sequence.
+Records are only appended, so a crash can damage only the last one; readers stop before a damaged record.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RecordType(IntEnum):
 
 
 class Stdtype(IntEnum):
-    """Where a line came from."""
+    """The stream that a line was written to."""
 
     PLATFORM = 0
     STDOUT = 1
@@ -73,14 +73,14 @@ _STDTYPES = {int(member): member for member in Stdtype}
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What the numbers of a row mean."""
+    """The group and the metric names of a row."""
 
     group: str
     names: tuple[str, ...]
 
 
 class Row(NamedTuple):
-    """One report whose values are all numbers. A tuple: a drain makes hundreds of thousands a second."""
+    """One report whose values are all numbers. A tuple, because a drain creates many thousands a second."""
 
     schema: Schema
     steps: int
@@ -99,7 +99,7 @@ class Report:
 
 
 class Line(NamedTuple):
-    """One line of a log. A tuple, as a row is."""
+    """One line of a log. A tuple, for the same reason as a row."""
 
     time: float
     stdtype: Stdtype

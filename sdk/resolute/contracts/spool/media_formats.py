@@ -1,6 +1,6 @@
-"""What the contents of images, tables and so on may be: found in their first bytes, never believed.
+"""The accepted formats of images, tables and other media. The first bytes decide, not the declared type.
 
-Formats that browsers run, such as SVG and HTML, are none of these.
+Formats with scripts that browsers execute, such as SVG and HTML, are not accepted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JSON = "application/json"
 
 
 class MediaKind(Enum):
-    """What can be logged beside metrics."""
+    """A kind of object that can be logged beside metrics."""
 
     IMAGE = "image"
     HISTOGRAM = "histogram"

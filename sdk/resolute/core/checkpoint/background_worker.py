@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 class BackgroundWorker:
-    """Does one piece of work at a time beside the thread that asks for it.
+    """A thread that does one task at a time for another thread.
 
-    A failure is raised to anyone who waits next: nothing that went wrong stays unsaid.
+    A failure is raised at the next wait, so no failure is lost.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Steps that all ranks take together: if one rank fails, all of them raise, and none waits."""
+"""Steps that all ranks take together: if one rank fails, all of them raise, and none keeps waiting."""
 
 from __future__ import annotations
 

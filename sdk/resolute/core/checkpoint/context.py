@@ -50,8 +50,8 @@ def _do_nothing() -> None:
 class CheckpointContext:
     """Writes and reads checkpoints. Get it as ``Context.checkpoint``.
 
-    A checkpoint counts only once all its files are safe and all reports before it have arrived; one that was
-    interrupted leaves nothing that anyone would restore.
+    A checkpoint becomes visible once all its files are stored and all earlier reports have arrived. An
+    interrupted one is never restored.
 
     Examples:
         >>> from resolute import core
@@ -387,19 +387,19 @@ class CheckpointContext:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a checkpoint is written."""
+    """The directory to which a checkpoint is written."""
 
     directory: Path
     in_store: bool
 
 
 class DummyCheckpointContext(CheckpointContext):
-    """Checkpoints off cluster: in a store that keeps its own records of them.
+    """Checkpoints off cluster, in a store that keeps its own records of them.
 
     Args:
         dist: The other processes.
-        store: Where files go.
-        cache: What this machine keeps of files that were fetched; None for no cache.
+        store: The store of the files.
+        cache: The machine's cache of downloaded files; None for no cache.
 
     Examples:
         >>> from resolute import core

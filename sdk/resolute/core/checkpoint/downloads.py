@@ -21,7 +21,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class DownloadMode(enum.Enum):
-    """Who downloads when several processes of one machine want a checkpoint.
+    """The processes that download when several processes of one machine want a checkpoint.
 
     Examples:
         >>> from resolute import core
@@ -39,12 +39,12 @@ class DownloadMode(enum.Enum):
 
 
 class Downloader:
-    """Reads checkpoints.
+    """Downloads checkpoints.
 
     Args:
         dist: The other processes.
-        registry: Knows what counts, and where it lies.
-        watch: Makes what counts the bytes that are checked where they lie.
+        registry: The registry of committed checkpoints and their storages.
+        watch: Creates the progress for bytes that are verified in place.
     """
 
     def __init__(

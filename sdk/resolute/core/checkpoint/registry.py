@@ -22,7 +22,7 @@ _log = logging.getLogger("resolute.core")
 
 @dataclass(frozen=True, slots=True)
 class RegisteredCheckpoint:
-    """A checkpoint that counts."""
+    """A committed checkpoint."""
 
     store: ReadableStore
     """Where its files lie."""
@@ -31,7 +31,7 @@ class RegisteredCheckpoint:
 
 
 class CheckpointRegistry(Protocol):
-    """Registers checkpoints in two phases: what was begun is invisible until it is committed."""
+    """Registers checkpoints in two phases: a begun checkpoint is invisible until it is committed."""
 
     def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         """Returns the metadata to commit with; fails if they lack something."""
@@ -59,11 +59,11 @@ class CheckpointRegistry(Protocol):
 
 
 class LocalRegistry:
-    """Off cluster the store itself says what counts: a record is kept last of a checkpoint, and goes first.
+    """The registry off cluster: a record in the store, written last and deleted first, marks a checkpoint.
 
     Args:
-        store: Where files lie.
-        cache: What this machine keeps of files that were fetched; None for no cache.
+        store: The store of the files and records.
+        cache: The machine's cache of downloaded files; None for no cache.
     """
 
     def __init__(self, store: RecordKeepingStore, *, cache: FileCache | None = None) -> None:

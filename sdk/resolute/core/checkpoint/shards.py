@@ -1,7 +1,7 @@
 """Merges the files and the metadata of many ranks into one checkpoint.
 
-The functions work on the ranks' reports and read no files. A resource is a path below the checkpoint with its
-size in bytes; directories end in ``/`` and count as 0.
+The functions work on the ranks' reports and read no files. A resource is a path within the checkpoint with
+its size in bytes; directories end in ``/`` and have size 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ DirectoryId = tuple[int, int]
 
 
 class ResourceConflictError(RuntimeError):
-    """Ranks would put different things at one path of a checkpoint."""
+    """Ranks have different content for one path of a checkpoint."""
 
 
 class MetadataConflictError(RuntimeError):

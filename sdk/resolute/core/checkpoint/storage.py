@@ -18,7 +18,7 @@ from resolute.core.checkpoint.stores.directory import DirectoryStore
 
 @dataclass(frozen=True, slots=True)
 class DirectoryStorage:
-    """A directory that everyone sees under the same path."""
+    """A directory that all processes and the services see under the same path."""
 
     path: Path
 

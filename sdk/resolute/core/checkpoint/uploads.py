@@ -42,7 +42,7 @@ _LEAST_BYTES_IN_PLACE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Contribution:
-    """What one rank brings to a checkpoint."""
+    """The files and metadata that one rank adds to a checkpoint."""
 
     directory: DirectoryId | None
     selective: bool
@@ -51,15 +51,15 @@ class _Contribution:
 
 
 class Uploader:
-    """Writes checkpoints.
+    """Uploads checkpoints.
 
     Args:
         dist: The other processes.
-        store: Where files go.
-        registry: Says what counts.
+        store: The store of the files.
+        registry: The registry that commits checkpoints.
         flush: Waits until this process's reports have arrived, so that no checkpoint is ahead of its metrics.
         committed: Called on the chief after each checkpoint.
-        watch: Makes what counts the bytes that are hashed where they lie.
+        watch: Creates the progress for bytes that are hashed in place.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Communication between the processes of one trial.
 
-`DistributedContext` with gather, allgather and broadcast, the topology that launchers announce, settings
-from the environment, and the errors. `group` implements process groups, `transport` carries their messages.
+It has `DistributedContext` with gather, allgather and broadcast, the topology from the variables of
+launchers, settings from the environment, and the errors. `group` implements process groups, `transport` their
+messages.
 """
 
 from resolute.core.distributed.context import DistributedContext, DummyDistributedContext

@@ -19,37 +19,40 @@ CHIEF_IP_VARIABLE = "DET_CHIEF_IP"
 
 
 class DistributedContext:
-    """The place of this process in its job, and small collectives with the other processes.
+    """The rank of this process in its job, and small collectives with the other processes.
 
-    All processes of a job build one each, at about the same time; the constructor returns when all have come.
-    The collectives carry any value that can be pickled, and are meant for coordination: gradients belong to
-    the training framework. Every process must make the same calls in the same order, from one thread. When a
-    process dies, or closes its context while others wait for it, they get a `CollectiveError` that names it.
+    All processes of a job create one each, at about the same time. The constructor returns when all are
+    connected. The collectives carry any value that can be pickled, and are meant for coordination: gradients
+    belong to the training framework. Every process must make the same calls in the same order, from one
+    thread. When a process dies, or closes its context while others wait for it, the others get a
+    `CollectiveError` that names it.
 
     With ``RESOLUTE_COLLECTIVE_KEY`` set (the same for all), every message is signed and others are refused.
 
     Args:
-        rank: Index of this process in the job. The six numbers are given together; none means a job of one.
+        rank: Index of this process in the job. Give all of the six numbers, or none of them for a job of one
+            process.
         size: Number of processes in the job.
         local_rank: Index of this process on its machine.
         local_size: Number of processes on its machine.
         cross_rank: Index of the machine in the job.
         cross_size: Number of machines in the job.
-        chief_ip: Address of rank 0's machine; needed when there are several machines, else 127.0.0.1 is used.
+        chief_ip: Address of rank 0's machine. It is required with several machines; the default is 127.0.0.1.
         pub_port: Accepted for compatibility: one connection carries both directions.
-        pull_port: TCP port on which rank 0 serves the others. Where it is left at its default,
-            ``RESOLUTE_COLLECTIVE_PORTS`` ("pub,pull") replaces it.
-        port_offset: Added to the port, so that jobs on one host keep apart.
+        pull_port: TCP port on which rank 0 serves the others. ``RESOLUTE_COLLECTIVE_PORTS`` ("pub,pull")
+            replaces the default.
+        port_offset: Number added to the port, so that jobs on one host use different ports.
         force_tcp: Use TCP within a machine too, instead of a Unix socket.
-        start_timeout: Seconds for all processes to come; default ``RESOLUTE_COLLECTIVE_START_TIMEOUT``,
+        start_timeout: Seconds for all processes to connect; default ``RESOLUTE_COLLECTIVE_START_TIMEOUT``,
             else 600.
-        timeout: Seconds that a collective may wait for its slowest process, as rank 0 says; default
-            ``RESOLUTE_COLLECTIVE_TIMEOUT``, else without end (a warning names who is waited for).
+        timeout: Seconds that a collective may wait for its slowest process; rank 0's value counts. The
+            default is ``RESOLUTE_COLLECTIVE_TIMEOUT``, else no limit, with a warning that names the missing
+            processes.
 
     Raises:
         ValueError: Some of the six numbers are missing, or they contradict each other.
         AssertionError: There are several machines and no ``chief_ip``.
-        CollectiveTimeoutError: Some processes did not come; it names them.
+        CollectiveTimeoutError: Some processes did not connect; it names them.
         CollectiveError: The processes cannot be connected; the message says why.
 
     Examples:

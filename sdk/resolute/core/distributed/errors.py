@@ -9,10 +9,10 @@ from resolute.errors import ForkedProcessError, ResoluteError
 
 
 class CollectiveError(ResoluteError, RuntimeError):
-    """A gather, allgather or broadcast (or their start) cannot be done.
+    """A gather, allgather or broadcast failed, or the start of the group.
 
     Attributes:
-        ranks: The ranks at fault, counted over the whole job; empty where that is not known.
+        ranks: The ranks at fault, as ranks of the whole job; empty if unknown.
     """
 
     def __init__(self, message: str, *, ranks: Sequence[int] = ()) -> None:
@@ -29,7 +29,7 @@ class PeerClosedError(CollectiveError):
 
 
 class CollectiveTimeoutError(CollectiveError, TimeoutError):
-    """Some ranks did not come in time; `ranks` are the silent ones."""
+    """Some ranks did not respond in time; `ranks` names them."""
 
 
 class CollectiveOrderError(CollectiveError):
@@ -37,15 +37,15 @@ class CollectiveOrderError(CollectiveError):
 
 
 class CollectiveAuthError(CollectiveError):
-    """A message does not carry the proof that `RESOLUTE_COLLECTIVE_KEY` asks for."""
+    """A message has no valid signature, although `RESOLUTE_COLLECTIVE_KEY` is set."""
 
 
 class MalformedFrameError(CollectiveError):
-    """Bytes arrived that are no message of this protocol."""
+    """Received bytes are not a message of this protocol."""
 
 
 class ContextClosedError(CollectiveError):
-    """The context was used after `close()`, or after a call that was interrupted half way."""
+    """The context was used after `close()`, or after an interrupted call."""
 
 
 class ForkedContextError(CollectiveError, ForkedProcessError):
@@ -53,9 +53,9 @@ class ForkedContextError(CollectiveError, ForkedProcessError):
 
 
 class LaunchVariablesError(CollectiveError, KeyError):
-    """The environment does not say which rank this process is.
+    """The environment does not give the rank of this process.
 
-    It is a `KeyError` too, because scripts tell a launched run from a plain one by catching that.
+    It is also a `KeyError`, because scripts catch that to distinguish a launched run from a plain one.
     """
 
     def __str__(self) -> str:

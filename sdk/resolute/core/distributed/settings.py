@@ -22,10 +22,10 @@ class CollectiveSettings:
     Attributes:
         key: Secret that signs every frame; None leaves frames unsigned.
         ports: Publish and pull port that replace the defaults, exactly (no offset is added).
-        start_timeout: Seconds that all ranks have to come together.
+        start_timeout: Seconds for all ranks to connect.
         timeout: Seconds that one collective may wait for its slowest rank; None waits forever.
-        job: What distinguishes this run from others that might knock at the same port.
-        port_offset: What the environment adds to both ports.
+        job: Identifier of this run, which rejects processes of other runs at the same port.
+        port_offset: Number that the environment adds to both ports.
     """
 
     key: bytes | None = None

@@ -12,10 +12,10 @@ VARIABLE = "TF_CONFIG"
 
 @dataclass(frozen=True)
 class TensorFlowJob:
-    """Several workers, as ``TF_CONFIG`` lists them.
+    """A job of several workers, read from ``TF_CONFIG``.
 
     Attributes:
-        topology: The place of this worker.
+        topology: The ranks of this worker.
         chief_host: Host of worker 0.
     """
 

@@ -1,4 +1,4 @@
-"""The position of this process in its job, read from the variables of launchers."""
+"""The ranks of this process in its job, read from the variables of launchers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class HorovodRanks(Protocol):
-    """The part of a Horovod module (``horovod.torch``, ``horovod.tensorflow``, …) that is needed."""
+    """The functions of a Horovod module (``horovod.torch``, ``horovod.tensorflow``, …) that give ranks."""
 
     def rank(self) -> int:
         """Index of this process in the job."""
@@ -33,7 +33,7 @@ class HorovodRanks(Protocol):
 
 @dataclass(frozen=True)
 class Topology:
-    """The place of one process in its job.
+    """The ranks and sizes of one process in its job.
 
     Attributes:
         rank: Index of the process in the job.

@@ -1,1 +1,1 @@
-"""Turns arrays, pictures, tables, sounds and figures into bytes that can be logged and shown."""
+"""Encodes arrays, pictures, tables, sounds and figures as bytes that can be logged and shown."""

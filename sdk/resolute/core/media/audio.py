@@ -1,4 +1,4 @@
-"""Sounds as WAV, or as the file that they are already."""
+"""Encodes sounds as WAV, or takes them as encoded files."""
 
 from __future__ import annotations
 

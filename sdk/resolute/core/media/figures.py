@@ -1,4 +1,4 @@
-"""Figures of Matplotlib as PNG, those of Plotly as JSON."""
+"""Encodes figures: those of Matplotlib as PNG, those of Plotly as JSON."""
 
 from __future__ import annotations
 

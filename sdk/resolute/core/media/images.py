@@ -1,4 +1,4 @@
-"""Images as PNG, or as the file that they are already."""
+"""Encodes images as PNG, or takes them as encoded files."""
 
 from __future__ import annotations
 

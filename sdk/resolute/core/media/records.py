@@ -1,4 +1,4 @@
-"""Makes records of media, after checking what every service would refuse."""
+"""Creates records of media, after checking the limits of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the Core API together for a process of a trial on a cluster."""
+"""Creates the Core API for a process of a trial on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search of a trial's experiment."""
+"""The operations of a trial from the searcher service."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _LONGEST_PAUSE = 5.0
 
 
 class RemoteOperations:
-    """Operations that the searcher service gives.
+    """The source of operations on a cluster: the searcher service.
 
     Args:
         session: The services.
-        signal: Carries the promise to exit; the supervisor's report of the exit tells it.
+        signal: The allocation's signal. A trial without further operations acknowledges it, and the
+            supervisor reports that with the exit.
         sleep: Waits some seconds.
     """
 

@@ -21,7 +21,7 @@ from resolute.transfer.cache import FileCache
 
 
 class RemoteUrlSigner:
-    """Asks the service for URLs, and waits while it is away.
+    """Requests URLs from the service, and waits during its outages.
 
     Args:
         session: The services.

@@ -43,8 +43,8 @@ class RemoteRegistry:
 
     Args:
         session: The services.
-        storage: Where new checkpoints go.
-        watch: Makes what counts the bytes of downloads.
+        storage: The storage of new checkpoints.
+        watch: Creates the progress of a download.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Checkpoints of which this process does not see the files: they come through the checkpoints service."""
+"""Checkpoints whose files this process cannot access: the checkpoints service sends them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_checkpoint(
         checkpoint_id: The checkpoint.
         storage: Where it lies.
         session: The services.
-        watch: Makes what counts the bytes of downloads.
+        watch: Creates the progress of a download.
     """
     if isinstance(storage, DirectoryStorage) and not _is_seen(storage.path / checkpoint_id):
         return ServedStore(session, watch=watch)
@@ -49,11 +49,11 @@ def _is_seen(directory: Path) -> bool:
 
 @final
 class ServedStore:
-    """Checkpoints as the checkpoints service sends them.
+    """A store whose files the checkpoints service sends.
 
     Args:
         session: The services.
-        watch: Makes what counts the bytes of downloads.
+        watch: Creates the progress of a download.
     """
 
     def __init__(self, session: Session, *, watch: ProgressFactory = log_progress) -> None:

@@ -1,4 +1,4 @@
-"""The calls of a trial's process to the services: one channel, opened late, and retries."""
+"""The connection of a trial's process to the services: one channel, opened at its first use, and retries."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _T = TypeVar("_T")
 class Session:
     """The services, for one process of a trial.
 
-    Every call that goes through ``retry_during_outage`` is safe to repeat: a service that restarts delays the
-    training and does not end it.
+    Every call that goes through ``retry_during_outage`` is safe to repeat. So a restart of a service delays
+    the training and does not end it.
 
     Args:
-        connection: Where the services are and who calls.
-        tls: Whom it trusts; None for a plain port on this host.
-        fallback_token: Used when the file of the token is not there.
+        connection: Address of the services and identity of the caller.
+        tls: The trusted authorities; None for a plain port on this host.
+        fallback_token: Token to use if the token's file does not exist.
         clock: Measures outages.
         sleep: Waits some seconds.
-        outage_timeout: Seconds that a call waits for services that are away; None reads
+        outage_timeout: Seconds that a call waits for unavailable services; None reads
             ``RESOLUTE_OUTAGE_TIMEOUT_SECONDS``, one hour by default.
     """
 

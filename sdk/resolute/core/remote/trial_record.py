@@ -1,4 +1,4 @@
-"""A trial as the services keep it."""
+"""The record of a trial at the services."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _log = logging.getLogger("resolute.core")
 
 
 class RemoteTrialRecord:
-    """The trial of a run.
+    """The record of a run's trial at the services.
 
     Args:
         session: The services.
-        run_directory: Where the supervisor looks for the reason of an early exit.
+        run_directory: Directory in which the supervisor reads the reason of an early exit.
         flush: Waits until this process's reports have arrived, so that answers about metrics include them.
-        length: Length that the whole trial is counted in; 1 where the search has no lengths.
-        movement: Where the supervisor sees that the script goes on.
-        clock: Decides when a status is tried again after a failure.
+        length: Total length of the trial, for its progress; 1 if the search has no lengths.
+        movement: Memory in which the supervisor sees the script's progress.
+        clock: Clock for the pause after a failed status.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class RemoteTrialRecord:
 
 
 class UnmanagedTrialRecord(RemoteTrialRecord):
-    """The trial of a run outside of the cluster: no search drives it."""
+    """The record of a trial outside of the cluster, which no search drives."""
 
     def report_progress(self, progress: float) -> None:
         """Shows which share of the trial is done as its status."""

@@ -1,5 +1,5 @@
 """Reports of a trial.
 
-Metrics, status, progress, metadata and the reason of an early exit (`TrainContext`), where reports go
-(`Reporter`, `TrialRecord`), and how a trial off cluster is recorded for `resolute sync`.
+It has metrics, status, progress, metadata and the reason of an early exit (`TrainContext`), the receivers of
+reports (`Reporter`, `TrialRecord`), and the recording of a trial off cluster for `resolute sync`.
 """

@@ -1,4 +1,4 @@
-"""Why a trial's own code ended early."""
+"""Reasons for which a trial's own code ends it early."""
 
 from __future__ import annotations
 

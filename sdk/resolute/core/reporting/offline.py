@@ -28,7 +28,7 @@ _NO_LIMIT = sys.maxsize
 
 @dataclass(frozen=True)
 class Recorder:
-    """Where the reports and the metadata of one process go."""
+    """Records the reports and the metadata of one process."""
 
     reporter: Reporter
     record: TrialRecord
@@ -53,7 +53,7 @@ def record_offline(parent: Path, distributed: DistributedContext, omissions: Omi
 
 
 class FileReporter(ReportWriter):
-    """Writes a spool that is not read for now."""
+    """Writes a spool that `resolute sync` reads later."""
 
     @classmethod
     def of_rank(cls, directory: Path, rank: int, omissions: Omissions | None = None) -> Self:
@@ -79,7 +79,7 @@ class OfflineTrialRecord(LocalTrialRecord):
     """A trial off cluster whose metadata is kept.
 
     Args:
-        run: Where it is recorded.
+        run: The directory of the recorded run.
     """
 
     def __init__(self, run: OfflineRun) -> None:

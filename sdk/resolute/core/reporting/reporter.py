@@ -1,4 +1,4 @@
-"""Where reports of metrics go."""
+"""Receivers of metric reports, on cluster and off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class Reporter(Protocol):
-    """Takes reports of metrics; on cluster a ``resolute.spool.report_writer.ReportWriter``."""
+    """Receives metric reports. On a cluster it is a ``resolute.spool.report_writer.ReportWriter``."""
 
     @property
     def omissions(self) -> Omissions:
@@ -37,10 +37,10 @@ class Reporter(Protocol):
 
 
 class LogReporter:
-    """Reports off cluster: checked as on cluster, then logged.
+    """Checks reports off cluster as on a cluster, and logs them.
 
     Args:
-        omissions: Receives what cannot be recorded; it is counted and logged by default.
+        omissions: Receives values that cannot be recorded. By default they are counted and logged.
     """
 
     def __init__(self, omissions: Omissions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Whether a report that cannot be recorded ends the script."""
+"""The rule that decides whether a report that cannot be recorded raises an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class Strictness(enum.Enum):
-    """What becomes of a report, or a part of one, that cannot be recorded.
+    """The treatment of reports, or parts of them, that cannot be recorded.
 
     Examples:
         >>> from resolute import core

@@ -38,21 +38,22 @@ VALIDATION = "validation"
 
 
 class TrainContext:
-    """Reports metrics and status. Get it as ``Context.train``; only reports of rank 0 count.
+    """Reports metrics and status. Get it as ``Context.train``. Only reports of rank 0 count.
 
-    ``report_*`` costs microseconds: it appends to a file of this machine and returns. ``log_*`` also encodes
-    what it is given. Both survive crashes of the process and outages of the cluster. What cannot be recorded
-    is left out, with one counted warning of each kind in the log; ``reports: strict`` in the experiment's
-    config makes it raise.
+    ``report_*`` takes microseconds: it appends to a file of this machine and returns. ``log_*`` also encodes
+    its argument. Reports survive crashes of the process and outages of the cluster. Values that cannot be
+    recorded are left out, with one counted warning of each kind in the log. With ``reports: strict`` in the
+    experiment's config they raise an error.
 
     Args:
-        reporter: Takes the reports and what is left out of them.
-        record: Takes everything else.
-        tensorboard: Where TensorBoard files go.
+        reporter: Receives the reports, and the values that are left out of them.
+        record: Receives everything else.
+        tensorboard: The TensorBoard files of this process.
         rank: Rank of this process; only rank 0 reports.
-        confirms: Whether each report waits for the answer of its service and raises what that refuses.
-        reported: Called at each report, of every rank: training goes on.
-        clock: Tells when media were logged.
+        confirms: Whether each report waits for the answer of its service and raises an error if the service
+            refuses it.
+        reported: Called at each report of every rank, as a sign that training continues.
+        clock: Clock for the times of media.
 
     Examples:
         >>> from resolute import core
@@ -434,7 +435,7 @@ class TrainContext:
 
 
 class DummyTrainContext(TrainContext):
-    """Reports off cluster: they are checked and logged.
+    """Checks and logs reports off cluster.
 
     Examples:
         >>> from resolute import core

@@ -12,7 +12,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class TrialRecord(Protocol):
-    """The trial as the platform keeps it."""
+    """The platform's record of a trial."""
 
     def set_status(self, status: str) -> None:
         """Shows a word or two to people. Never fails: it is for display only."""
@@ -37,7 +37,7 @@ class TrialRecord(Protocol):
 
 
 class LocalTrialRecord:
-    """A trial off cluster: reports are logged, and answers are what this process reported before."""
+    """The record of a trial off cluster: it logs reports, and returns the values that were reported here."""
 
     def __init__(self) -> None:
         self._metadata: dict[str, Any] = {}

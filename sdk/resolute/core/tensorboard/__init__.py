@@ -1,6 +1,6 @@
 """TensorBoard files of a trial.
 
-Reported metrics written as events by a background thread, and files copied to the experiment's storage.
+A background thread writes reported metrics as events; files are copied to the experiment's storage.
 """
 
 from resolute.core.tensorboard.manager import (

@@ -1,4 +1,4 @@
-"""Where TensorBoard files are kept: beside the checkpoints, in a directory or a bucket."""
+"""Destinations of TensorBoard files: beside the checkpoints, in a directory or a bucket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = ("azure", "directory", "gcs", "s3", "shared_fs")
 
 
 class Destination(Protocol):
-    """Holds the files of one trial, or of one experiment."""
+    """The place for the files of one trial or of one experiment."""
 
     def put(self, source: Path, name: str) -> None:
         """Copies a file, in the place of an earlier one of that name."""
@@ -36,7 +36,7 @@ class DirectoryDestination:
     """A directory.
 
     Args:
-        path: The directory; it is made when the first file comes.
+        path: The directory; it is created with the first file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +65,7 @@ class BucketDestination:
 
     Args:
         bucket: The bucket.
-        prefix: Begins their names.
+        prefix: Prefix of the objects' names.
     """
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""Images, histograms, texts, sounds and precision-recall curves of TensorBoard files, as media."""
+"""Logs images, histograms, texts, sounds and precision-recall curves of TensorBoard files as media."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _log = logging.getLogger("resolute.core")
 
 
 class EventMedia:
-    """Logs what event files have beside numbers; the limits of media hold for it.
+    """Logs the media of event files, within the limits of media.
 
     Args:
-        log: Takes the media.
-        omissions: Receives what cannot be logged.
+        log: Receives the media.
+        omissions: Receives media that cannot be logged.
         clock: Measures the work.
 
     Raises:

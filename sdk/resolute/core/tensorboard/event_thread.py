@@ -21,12 +21,12 @@ _log = logging.getLogger("resolute.core")
 class EventThread:
     """Reads the spool of this process and writes events.
 
-    Working at most a tenth of the time keeps it from slowing the training whose interpreter it shares.
+    It works at most a tenth of the time, so that it does not slow the training, whose interpreter it shares.
 
     Args:
-        tail: Where reports come from.
-        events: Where events go.
-        copy: Called now and then to copy the files on.
+        tail: The source of reports.
+        events: The file for the events.
+        copy: Called at intervals to copy the files to their destination.
         clock: Measures the work.
     """
 

@@ -1,4 +1,4 @@
-"""Reports as TensorBoard events."""
+"""Writes reports as TensorBoard events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EventFile:
     """One TensorBoard file, created with the first event.
 
     Args:
-        directory: Where it goes.
+        directory: Directory of the file.
 
     Raises:
         ImportError: TensorBoard is not installed.
@@ -75,11 +75,11 @@ def _numbers(record: Record) -> Iterable[Row]:
 
 
 class SpoolTail:
-    """What one process reports, read from its spool as it grows.
+    """The reports of one process, read from its growing spool.
 
     Args:
-        directory: Where the spool lies.
-        pattern: Matches the files of that process.
+        directory: Directory of the spool.
+        pattern: Pattern of the process's file names.
     """
 
     def __init__(self, directory: Path, pattern: str) -> None:

@@ -1,4 +1,4 @@
-"""Copies changed files to their destination, and logs the media that are in them."""
+"""Copies changed files to their destination, and logs the media in them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _log = logging.getLogger("resolute.core")
 
 
 class FileCopier:
-    """Remembers what was copied, so that each file goes again only when it has changed.
+    """Copies files, and again only those that have changed.
 
     Args:
-        destination: Where files go; None where the storage takes no such files, then nothing is copied.
-        media: Logs the images and so on that event files have; None where TensorBoard is not installed, and
-            on ranks but the chief's.
+        destination: The destination; None if the storage takes no such files: then nothing is copied.
+        media: Logs the media of event files; None if TensorBoard is not installed, and on all ranks except
+            the chief.
     """
 
     def __init__(self, destination: Destination | None, *, media: EventMedia | None = None) -> None:

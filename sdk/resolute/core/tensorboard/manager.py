@@ -19,7 +19,7 @@ Mangler = Callable[[Path, int], Path]
 
 
 class TensorboardMode(enum.Enum):
-    """Who writes and copies TensorBoard files.
+    """The processes that write and copy TensorBoard files.
 
     Examples:
         >>> from resolute import core
@@ -64,7 +64,7 @@ class Tensorboard(Protocol):
 
 
 class LocalTensorboard:
-    """Off cluster: files stay where they are written."""
+    """TensorBoard files off cluster, which stay where they are written."""
 
     def __init__(self) -> None:
         self._path = Path(tempfile.gettempdir()) / f"tensorboard-local-{os.getpid()}"
@@ -89,11 +89,11 @@ class LocalTensorboard:
 
 
 class ManualTensorboard:
-    """On cluster, the script decides.
+    """TensorBoard files on a cluster that the script copies.
 
     Args:
         path: Directory to write to.
-        copier: Copies files to where the experiment keeps them.
+        copier: Copies files to the experiment's storage.
         rank: Rank of this process.
     """
 
@@ -123,13 +123,13 @@ class ManualTensorboard:
 
 
 class AutoTensorboard:
-    """On cluster, everything happens on its own.
+    """TensorBoard files on a cluster that are written and copied automatically.
 
     Args:
-        path: Directory to write to. The script may write files of its own there.
-        copier: Copies files to where the experiment keeps them.
-        events: Turns reports into events; None where TensorBoard is not installed, and on ranks but the
-            chief's.
+        path: Directory to write to. The script may write its own files there.
+        copier: Copies files to the experiment's storage.
+        events: Turns reports into events; None if TensorBoard is not installed, and on all ranks except the
+            chief.
     """
 
     def __init__(self, path: Path, copier: FileCopier, *, events: EventThread | None) -> None:

@@ -1,4 +1,4 @@
-"""Records of a TensorBoard file, while another writer appends to it."""
+"""Reads records of a TensorBoard file while another process appends to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHECKSUM_BYTES = 4
 
 
 class RecordTail:
-    """Reads each record once. Checksums are left to TensorBoard: what is read is checked by its content.
+    """Reads each record once. It does not verify checksums: the readers check the content.
 
     Args:
         path: The file.

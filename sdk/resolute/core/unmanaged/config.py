@@ -13,10 +13,10 @@ from resolute.core.checkpoint.storage import DirectoryStorage, parse_storage
 
 @dataclass(frozen=True)
 class Config:
-    """What an experiment's config would say, and where a run outside of the cluster belongs.
+    """The config of an unmanaged run's experiment, and the experiment and trial that the run belongs to.
 
-    Where a cluster runs the script it is ignored. The first run of an experiment decides: later ones find it
-    as it is.
+    It is ignored if a cluster runs the script. The first run of an experiment sets it; later runs do not
+    change it.
 
     Examples:
         >>> from resolute import core_v2
@@ -92,7 +92,7 @@ _PLACE = ("workspace", "project", "external_experiment_id", "external_trial_id")
 
 
 class DefaultConfig(Config):
-    """The older spelling of what the experiment's config would say. It gives a FutureWarning.
+    """The older form of the fields of an experiment's config. It emits a FutureWarning.
 
     Examples:
         >>> import warnings
@@ -129,7 +129,7 @@ class DefaultConfig(Config):
 
 
 class UnmanagedConfig(Config):
-    """The older spelling of where a run outside of the cluster belongs. It gives a FutureWarning.
+    """The older form of the fields that place a run outside of the cluster. It emits a FutureWarning.
 
     Examples:
         >>> import warnings

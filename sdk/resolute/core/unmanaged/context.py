@@ -52,14 +52,14 @@ _log = logging.getLogger("resolute.core")
 
 @dataclass(frozen=True)
 class _Begun:
-    """What the chief found out, for every process of the trial."""
+    """The start of the run at the cluster, which the chief sends to every process of the trial."""
 
     info: ClusterInfo
     directory: Path
 
 
 class UnmanagedContext(Context):
-    """A context that says how its run ended."""
+    """A context that records how its run ended."""
 
     def __init__(self, parts: Parts, *, info: ClusterInfo, ending: ScriptExit | None) -> None:
         super().__init__(parts, info=info)

@@ -20,13 +20,13 @@ _STATE_SECONDS = 10.0
 
 
 class OutputTee:
-    """Stands between ``sys.stdout`` and ``sys.stderr`` and where they led.
+    """Copies writes to ``sys.stdout`` and ``sys.stderr`` into a spool, and passes them on.
 
     Args:
-        spool: Where the lines go.
+        spool: Receives the lines.
         rank: Rank of this process.
-        size: Number of processes; with several, lines say from which they are.
-        clock: Tells when lines were written.
+        size: Number of processes; with several, each line names its rank.
+        clock: Clock for the times of lines.
     """
 
     def __init__(self, spool: Path, *, rank: int, size: int, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -55,7 +55,7 @@ class OutputTee:
 
 
 class _TeeStream:
-    """A text stream whose writes are copied; everything else is the original's."""
+    """A text stream whose writes are copied. All other calls go to the original stream."""
 
     def __init__(
         self, original: TextIO, stdtype: Stdtype, writer: LineWriter, *, prefix: bytes, clock: Clock

@@ -1,4 +1,4 @@
-"""Checkpoints of a run that is recorded with no cluster in reach, in the run's own directory."""
+"""Checkpoints of a run that is recorded while no cluster is reachable, in the run's own directory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RecordedCheckpoints:
 
 
 class RecordingRegistry:
-    """Registers the checkpoints of a recorded run; it also finds those of other recorded runs.
+    """Registers the checkpoints of a recorded run. It also looks up those of other recorded runs.
 
     Args:
         directory: The run's directory.

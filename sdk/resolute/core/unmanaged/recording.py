@@ -1,7 +1,8 @@
-"""Records a run outside of the cluster while no cluster is in reach, to be sent later.
+"""Records a run outside of the cluster while no cluster is reachable, to be sent later.
 
-The run's directory is that of a run with a sidecar. Every process of the script holds a shared lock on it, so
-that a running run is not sent. ``recorded.json`` marks it and names the unreachable cluster.
+The run's directory has the format of a run with a sidecar. Every process of the script holds a shared lock on
+it, so that a run is not sent while it is running. ``recorded.json`` marks it and names the unreachable
+cluster.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _warn_of_unreadable(failure: Exception) -> None:
 
 
 class _RecordedTrial(OfflineTrialRecord):
-    """A trial whose metadata and early exit are kept for its end."""
+    """The record of a trial that keeps metadata and early exit until the end of the run."""
 
     def report_early_exit(self, reason: EarlyExitReason, message: str) -> None:
         """Leaves the reason where the end of the run is written down."""

@@ -22,7 +22,7 @@ _log = logging.getLogger("resolute.core")
 
 
 class ExitHook:
-    """Notes the error or the code that ends this process. Install it once; ``remove`` undoes that."""
+    """Records the error or exit code that ends this process. Install it once; ``remove`` uninstalls it."""
 
     def __init__(self) -> None:
         self.failure = ""
@@ -71,13 +71,13 @@ class ExitHook:
 
 
 class ScriptExit:
-    """The end of a run outside of the cluster, as its chief writes it down.
+    """The end of a run outside of the cluster, which its chief records.
 
     Args:
         run: The run's directory.
-        sidecar: The process that sends; None where the run is recorded for later.
-        lock: Lock of the run's directory if this process holds it; it is released once the end is known.
-        clock: Tells when the end came.
+        sidecar: The sidecar process; None if the run is recorded to be sent later.
+        lock: Lock of the run's directory, if this process holds it. It is released once the end is recorded.
+        clock: Clock for the time of the end.
         timeout: Seconds to wait for the sidecar.
     """
 

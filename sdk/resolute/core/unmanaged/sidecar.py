@@ -1,7 +1,7 @@
-"""The sidecar process of an unmanaged run: it sends what the run records, and heartbeats.
+"""The sidecar process of an unmanaged run, which sends its recorded reports, and heartbeats.
 
-Run as ``python -m resolute.core.unmanaged.sidecar DIRECTORY``. It ends once the script has ended and
-everything has arrived. What has not arrived within its timeout stays, for ``resolute sync``.
+It is started as ``python -m resolute.core.unmanaged.sidecar DIRECTORY``. It ends once the script has ended
+and everything has arrived. Reports that have not arrived within its timeout are kept for ``resolute sync``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _log = logging.getLogger("resolute.sidecar")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidecarConfig:
-    """What a sidecar is to do, in a file of the run's directory."""
+    """The config of a sidecar, in a file of the run's directory."""
 
     address: str
     """``host:port`` of the services."""
@@ -79,14 +79,14 @@ def _config_file(run: RunDirectory) -> Path:
 
 
 class Sidecar:
-    """Looks after one run.
+    """Sends the reports and heartbeats of one run.
 
     Args:
         run: The run's directory.
         trainer: The script's process.
-        identity: Whose reports and lines they are.
-        trials: The cluster.
-        shipping: Sends them.
+        identity: The run that the reports and lines belong to.
+        trials: Calls of the trials service.
+        shipping: Sends the reports and lines.
         outage_timeout: Seconds to continue after the script has ended.
         clock: Measures heartbeats and the timeout.
         wait: Waits some seconds.

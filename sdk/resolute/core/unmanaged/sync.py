@@ -1,4 +1,4 @@
-"""Sends runs that were recorded off cluster: their reports, lines, checkpoints and exits."""
+"""Sends runs that were recorded off cluster: their reports, lines, checkpoints and ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("resolute.core")
 
 @dataclass(frozen=True)
 class SyncResult:
-    """A run whose reports have all arrived."""
+    """The result of sending one run."""
 
     trial: TrialRecord
     """What the cluster keeps it as."""

@@ -14,7 +14,7 @@ _KerasCallback: Any = callback_class("Callback")
 
 
 class CallbackList:
-    """Calls callbacks, each only for what it has.
+    """Calls the callbacks; each gets only the hooks that it defines.
 
     Args:
         callbacks: The callbacks.
@@ -22,7 +22,7 @@ class CallbackList:
         epoch_length: Batches of an epoch; None if unknown.
 
     Raises:
-        AssertionError: A callback wants ends of epochs, and there are none.
+        AssertionError: A callback needs ends of epochs, and the length of an epoch is unknown.
     """
 
     def __init__(self, callbacks: Sequence[Any], model: Any, *, epoch_length: int | None) -> None:
@@ -84,7 +84,7 @@ class CallbackList:
 
 
 class _EvaluationHooks(_KerasCallback):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
-    """Passes on the batches of a validation."""
+    """Passes the batches of a validation on to callbacks."""
 
     def __init__(self, callbacks: CallbackList) -> None:
         super().__init__()

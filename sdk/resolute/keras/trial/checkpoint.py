@@ -33,7 +33,7 @@ _TRIAL_TYPE = "TFKerasTrial"
 
 
 class Checkpointer:
-    """Makes and loads the checkpoints of one trial.
+    """Saves and loads the checkpoints of one trial.
 
     Args:
         context: The trial's context.

@@ -17,7 +17,7 @@ _UNSET: Any = object()
 
 @dataclass
 class FitOptions:
-    """What ``configure_fit`` sets."""
+    """The options that ``configure_fit`` sets."""
 
     verbose: bool = True
     class_weight: Mapping[int, float] | None = None
@@ -29,7 +29,7 @@ class FitOptions:
 
 
 class TFKerasExperimentalContext:
-    """Names of older releases.
+    """Methods of older releases, which were removed.
 
     Examples:
         >>> from resolute.keras import TFKerasExperimentalContext
@@ -57,7 +57,7 @@ class TFKerasExperimentalContext:
 
 
 class TFKerasTrialContext(Settings):
-    """What a ``TFKerasTrial`` is given.
+    """The context of a ``TFKerasTrial``.
 
     Args:
         core_context: The Core API.
@@ -68,7 +68,7 @@ class TFKerasTrialContext(Settings):
     Attributes:
         distributed: The other workers.
         model: The wrapped model.
-        experimental: Names of older releases.
+        experimental: Methods of older releases.
 
     Examples:
         The platform makes it, and gives it to the trial; a test may make one too.

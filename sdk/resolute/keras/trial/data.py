@@ -1,4 +1,4 @@
-"""The data that a trial's loaders return, batch after batch."""
+"""The data of a trial's loaders, in batches."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _Sequence: Any = library_class("utils", "Sequence")
 
 
 class SequenceAdapter:
-    """Older way to say how a sequence is read: use ``context.configure_fit``.
+    """The older way to set how a sequence is read. Use ``context.configure_fit``.
 
     Args:
         sequence: The ``keras.utils.Sequence``.
-        use_multiprocessing: Without effect: threads are used.
-        workers: Threads that read batches ahead.
-        max_queue_size: Batches that are read ahead.
+        use_multiprocessing: No effect: threads are used.
+        workers: Number of threads that prefetch batches.
+        max_queue_size: Number of prefetched batches.
 
     Examples:
         >>> import keras
@@ -65,8 +65,8 @@ class _ArrayLikeAdapter(_Sequence):  # type: ignore[misc, unused-ignore]  # with
         drop_leftovers: Whether to leave out a last batch of fewer records.
 
     Raises:
-        InvalidDataTypeException: Something is no array.
-        ValueError: There are fewer records than a batch has, or not equally many of everything.
+        InvalidDataTypeException: An argument is not an array.
+        ValueError: There are fewer records than in a batch, or the arrays have different lengths.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class TFKerasTrainConfig(NamedTuple):
 
 
 class TFKerasTrial(abc.ABC):
-    """A model and its data. Write one by overriding methods, and name it as the config's ``entrypoint``.
+    """A model and its data. Derive a class that overrides methods; it is the config's ``entrypoint``.
 
     Examples:
         >>> import keras, numpy

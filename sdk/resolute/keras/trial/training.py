@@ -31,13 +31,13 @@ _log = logging.getLogger("resolute.keras")
 
 
 class Segments:
-    """Trains batches; their metrics are averages since the last report.
+    """Trains batches. Their metrics are averages since the last report.
 
     Args:
         context: The trial's context.
         callbacks: Its callbacks.
-        progress: How far training is; kept up to date.
-        batches: The training data from there on.
+        progress: The counters of training, which are updated.
+        batches: The training data from this position.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Validator:
         context: The trial's context.
         callbacks: Its callbacks.
         data: Validation data.
-        most: Most batches to look at; None for all.
+        most: Largest number of batches to evaluate; None for all.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Reports:
     Args:
         context: The trial's context.
         callbacks: Its callbacks.
-        segments: Has the metrics of training.
+        segments: The source of training metrics.
     """
 
     def __init__(self, context: TFKerasTrialContext, callbacks: CallbackList, segments: Segments) -> None:

@@ -1,6 +1,7 @@
 """The backends of a rank.
 
-Its device, mixed precision, and the exchange of gradients with other ranks by torch.distributed or Horovod.
+They choose the device and mixed precision, and exchange gradients with other ranks by torch.distributed or
+Horovod.
 """
 
 from resolute.pytorch.backends.gradient_exchange import DistributedModel

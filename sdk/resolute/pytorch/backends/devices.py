@@ -1,4 +1,4 @@
-"""Which device a rank trains on."""
+"""The device on which a rank trains."""
 
 from __future__ import annotations
 

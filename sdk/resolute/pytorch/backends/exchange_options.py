@@ -1,4 +1,4 @@
-"""Arguments that a trial passes on to what exchanges its gradients."""
+"""Options of a trial for the library that exchanges its gradients."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Backend(Protocol):
 
 
 class SingleRank:
-    """One rank: nothing is exchanged."""
+    """The backend of a single rank, which exchanges nothing."""
 
     def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
         """The model itself."""
@@ -115,7 +115,7 @@ class SingleRank:
 
 
 class DistributedModel(DistributedDataParallel):
-    """Torch's DistributedDataParallel that also has the attributes of the model that it wraps."""
+    """Torch's DistributedDataParallel with the attributes of the wrapped model."""
 
     sync_enabled = True
     """Whether a forward pass may wait for other ranks."""
@@ -136,7 +136,7 @@ class DistributedModel(DistributedDataParallel):
 
 
 class TorchDistributed(SingleRank):
-    """Torch's process group; the script or the trainer has initialised it."""
+    """The backend by torch's process group, which the script or the trainer has initialised."""
 
     def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
         """The model with gradients averaged over ranks; one without parameters to train stays as it is."""
@@ -183,7 +183,7 @@ class TorchDistributed(SingleRank):
 
 
 class Horovod(SingleRank):
-    """Horovod; it was initialised before.
+    """The backend by Horovod, which was initialised before.
 
     Args:
         hvd: The module ``horovod.torch``.

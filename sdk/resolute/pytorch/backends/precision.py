@@ -1,4 +1,4 @@
-"""Mixed precision: torch's own, and apex where it is installed."""
+"""Mixed precision: that of torch, and that of apex if it is installed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from resolute.trial_errors import InvalidExperimentException
 
 
 class Precision:
-    """What is known of a trial's precision.
+    """The precision of a trial.
 
     Attributes:
-        scaler: Scales losses; None without.
-        automatic: Whether casts, scaling and updates of the scaler happen by themselves.
+        scaler: The gradient scaler; None if losses are not scaled.
+        automatic: Whether casts, scaling and updates of the scaler are automatic.
         apex: The module ``apex.amp`` once it is in use.
     """
 

@@ -1,4 +1,4 @@
-"""The random numbers of a rank, to be kept and resumed."""
+"""The random state of a rank, saved and restored with checkpoints."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, TrialSta
 
 
 class CheckpointContents(Protocol):
-    """What of one kind of trial is in its checkpoints."""
+    """The contents of the checkpoints of one kind of trial."""
 
     trial_type: str
     """Name of the kind."""
@@ -37,14 +37,14 @@ class CheckpointContents(Protocol):
 
 
 class Checkpointer:
-    """Makes and loads the checkpoints of one trial.
+    """Saves and loads the checkpoints of one trial.
 
     Args:
-        contents: What is in them.
+        contents: Their contents.
         trial_class: The trial's class.
         context: Its context.
         callbacks: Its callbacks.
-        from_trainer: Whether a script made the trial, with arguments that are not known.
+        from_trainer: Whether a script created the trial, with unknown arguments.
     """
 
     def __init__(

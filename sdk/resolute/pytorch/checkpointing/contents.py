@@ -24,12 +24,12 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class TrialContents:
-    """Keeps models, optimizers, schedulers and callbacks, which are the same on all ranks, once.
+    """The state of models, optimizers, schedulers and callbacks. All ranks share it, and it is saved once.
 
     Args:
         context: The trial's context.
         callbacks: Its callbacks.
-        metrics: Metrics that were not reported yet; they belong to a checkpoint between two reports.
+        metrics: Metrics that are not reported yet. They are part of a checkpoint between two reports.
     """
 
     trial_type = "PyTorchTrial"

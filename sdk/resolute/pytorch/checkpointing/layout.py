@@ -1,4 +1,4 @@
-"""The files of a checkpoint, of this release and of older ones."""
+"""The names of the files of a checkpoint, of this release and of older ones."""
 
 from __future__ import annotations
 

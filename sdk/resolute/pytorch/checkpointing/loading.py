@@ -1,4 +1,4 @@
-"""Loading a trial from a checkpoint, outside of training."""
+"""Loads a trial from a checkpoint, outside of training."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, METADATA
 
 
 class CheckpointLoadContext(PyTorchTrialContext):
-    """Context for a trial that is made to be looked at or used, not trained.
+    """The context of a trial that is loaded for inspection or inference, not for training.
 
     Args:
-        hparams: Hyperparameters that the trial asks for.
-        exp_conf: Config that the trial asks for.
+        hparams: Hyperparameters for the trial.
+        exp_conf: Experiment config for the trial.
 
     Examples:
         >>> from resolute import pytorch

@@ -14,11 +14,11 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class RankState:
-    """Random numbers, the order of the data, and metrics that were not reported yet, of one rank.
+    """The random state, the order of the data, and the unreported metrics of one rank.
 
     Args:
         context: The trial's context.
-        metrics: Metrics since the last report; they belong to a checkpoint between two reports.
+        metrics: Metrics since the last report. They are part of a checkpoint between two reports.
     """
 
     def __init__(self, context: TrialContext, metrics: TrainingMetrics) -> None:

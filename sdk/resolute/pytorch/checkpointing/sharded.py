@@ -1,7 +1,7 @@
-"""Sharded models: ``torch.distributed.checkpoint`` on the platform's checkpoints.
+"""Checkpoints of sharded models, by ``torch.distributed.checkpoint``.
 
-Every rank writes its own shards and reads only the files that it needs, so that a model too large for one
-process can be saved, and loaded by a different number of ranks.
+Every rank writes its own shards and reads only the files that it needs. So a model may be too large for one
+process, and can be loaded by a different number of ranks.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def checkpoint_writer(
 
 
 class CheckpointReader(FileSystemReader):
-    """A storage reader for ``torch.distributed.checkpoint.load``; fetches what this rank's plan needs.
+    """A storage reader for ``torch.distributed.checkpoint.load``, which fetches the files this rank needs.
 
-    Use it as a context: what was fetched is removed at its end.
+    Use it as a context manager; it removes the fetched files at its end.
 
     Args:
-        checkpoint: The checkpoints of the trial.
-        storage_id: The checkpoint.
+        checkpoint: The checkpoint context of the trial.
+        storage_id: UUID of the checkpoint.
 
     Raises:
         CheckpointNotFound: There is no such checkpoint.
-        DataLossError: A file is not what was committed.
+        DataLossError: A file differs from the committed one.
     """
 
     def __init__(self, checkpoint: CheckpointContext, storage_id: str) -> None:

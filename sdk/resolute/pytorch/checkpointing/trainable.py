@@ -1,4 +1,4 @@
-"""Which parameters are trained, and by which group of an optimizer; a trial may change it while training."""
+"""The trainable parameters of a trial and their optimizer groups, which may change during training."""
 
 from __future__ import annotations
 

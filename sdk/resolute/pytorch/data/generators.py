@@ -1,4 +1,4 @@
-"""Generators of random numbers that a script's trial, sampler or data set draws from."""
+"""The random number generators of a script's trial, sampler or data set."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OF_PROCESS = {id(torch.default_generator), *(id(method.__self__) for method in 
 
 
 class OwnGenerators:
-    """The generators among the attributes of an object and of what it holds, each by its path.
+    """The generators among the attributes of an object and of the objects in them, each by its path.
 
-    Of functions and methods, those that they find in the functions around them and in their module, and so
-    those of the functions that they call.
+    For functions and methods, it includes the generators in their closures and modules, and so also those of
+    the functions that they call.
 
     Args:
         owner: The object.
-        without: An object that is not looked into.
+        without: An object that is not searched.
     """
 
     def __init__(self, owner: object, *, without: object = None) -> None:

@@ -1,4 +1,4 @@
-"""What an object holds: its attributes, the items of its containers, and what its functions name."""
+"""The objects that an object refers to: attributes, items of containers, and names in functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data loader, and what moves and measures batches."""
+"""The data loader, and the wrappers that move and measure batches."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ def adapt_batch_sampler(
 
 
 class DataLoader:
-    """A ``torch.utils.data.DataLoader`` that shards itself over ranks and can begin at any batch.
+    """A ``torch.utils.data.DataLoader`` that is sharded over ranks and can start at any batch.
 
-    It takes the arguments of torch's. The order of the records follows from the trial's seed (or from the
-    ``generator``), and with ``num_workers`` so do random numbers that the data set draws: a trial that is
-    paused and continued, or that crashes and restarts, sees the same batches as one that is not.
+    It takes the arguments of torch's class. The trial's seed (or the ``generator``) determines the order of
+    the records, and with ``num_workers`` also the random numbers of the data set. So a trial that is paused
+    and resumed, or that crashes and restarts, sees the same batches as one without interruption.
 
     Raises:
-        ValueError: The data set is an ``IterableDataset``, there is no size of a batch, or the arguments
-            exclude each other.
+        ValueError: The data set is an ``IterableDataset``, the batch size is missing, or arguments exclude
+            each other.
 
     Examples:
         >>> from resolute import pytorch

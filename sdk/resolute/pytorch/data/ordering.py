@@ -1,4 +1,4 @@
-"""The order of a data set as a function of seed and position, so that a resume can begin anywhere at once."""
+"""The order of a data set as a function of seed and position, so that a resume can start at any batch."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def derived_seed(seed: int, *numbers: int) -> int:
 
 
 class EpochAwareSampler(Protocol):
-    """A sampler whose pass follows from the number of the epoch alone."""
+    """A sampler whose order depends only on the number of the epoch."""
 
     def set_epoch(self, epoch: int) -> None:
         """Says which epoch the next pass is."""
 
 
 class SeededShuffleSampler(Sampler[int]):
-    """Every index once per pass, in an order that follows from seed and epoch.
+    """Yields every index once per pass, in an order determined by seed and epoch.
 
     Args:
-        source: What the indices are of.
+        source: The data set of the indices.
         seed: Equal seeds give equal orders.
     """
 
@@ -59,12 +59,12 @@ class SeededShuffleSampler(Sampler[int]):
 
 
 class RepeatedEpochsBatchSampler(BatchSampler):
-    """The batches of epoch after epoch, from some epoch on.
+    """Yields the batches of consecutive epochs, from a given epoch on.
 
     Args:
-        batch_sampler: Yields one epoch.
-        order: Called with the epoch that comes next; None if all epochs are equal.
-        first: The epoch to begin with.
+        batch_sampler: Yields the batches of one epoch.
+        order: Called with the number of the next epoch; None if all epochs have the same order.
+        first: Number of the first epoch.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class NumberedBatch(list[Any]):
 
 
 class NumberedBatchSampler(BatchSampler):
-    """Returns each batch of another sampler its number.
+    """Yields the batches of another sampler with their numbers.
 
     Args:
         batch_sampler: The other sampler.
@@ -115,15 +115,15 @@ class NumberedBatchSampler(BatchSampler):
 
 
 class SeededDataset(Dataset[Any]):
-    """A data set whose random numbers follow, in workers of a loader, from the number of the batch.
+    """A data set whose random numbers, in workers of a loader, depend only on the number of the batch.
 
-    A worker lives as long as its loader; its random numbers would depend on where the loader began. Those of
-    generators that are the data set's own, or of what collates batches, follow from the batch too. All
-    attributes are the inner data set's.
+    A worker lives as long as its loader, so its random numbers would depend on the loader's first batch. The
+    rule also holds for generators of the data set itself and of its collate function. All attributes are
+    those of the inner data set.
 
     Args:
         dataset: The inner data set.
-        collate: What makes a batch of its records.
+        collate: The function that makes a batch of records.
         seed: Equal seeds give equal random numbers.
     """
 

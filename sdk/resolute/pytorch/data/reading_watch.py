@@ -1,4 +1,4 @@
-"""Warns of what a data set remembers of the records that it has read, and a pause forgets."""
+"""Warns of state that a data set gathers from the records it has read, and which a pause loses."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class ReadingWatch:
-    """Compares what a data set holds before and after it reads the first, second, fourth batch and so on.
+    """Compares the state of a data set before and after it reads the first, second, fourth batch and so on.
 
-    What containers keep is named only if random numbers are drawn: other results would be the same when they
-    are made again. Numbers and tensors that change are named in workers; elsewhere checkpoints look for them.
+    A change of a container is reported only if random numbers were drawn: otherwise the same values are
+    computed again. Changes of numbers and tensors are reported in workers; in the main process checkpoints
+    check them.
 
     Args:
         dataset: The data set.
-        generators: Generators of its own.
+        generators: The data set's own generators.
     """
 
     def __init__(self, dataset: object, generators: OwnGenerators) -> None:

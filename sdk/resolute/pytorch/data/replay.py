@@ -1,4 +1,4 @@
-"""The order of a script's own sampler, so that it can be replayed after a resume."""
+"""Replays the order of a script's own sampler after a resume."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _KEPT_DIGESTS = 4096
 
 
 class ReplayedBatchSampler(BatchSampler):
-    """Pass after pass of a batch sampler that the script wrote, so that every run deals the same batches.
+    """Yields the passes of a script's own batch sampler, so that every run gets the same batches.
 
-    What the sampler draws from the generators of Python, NumPy and torch follows from the seed and the number
-    of the pass, and takes nothing from the random numbers of training. Generators of its own begin as they
-    began in the trial's first run. A run that resumes goes through the earlier passes again, so attributes
-    that the sampler counts on are as they were.
+    The random numbers that the sampler draws from Python, NumPy and torch depend only on the seed and the
+    number of the pass; they do not change the random state of training. Its own generators start as in the
+    trial's first run. A resumed run iterates over the earlier passes again, so attributes that the sampler
+    updates have the same values.
 
     Args:
         batch_sampler: Yields the batches of one pass, of all ranks.
-        dataset: The data set, whose generators are not the sampler's.
+        dataset: The data set, whose generators do not belong to the sampler.
         seed: Equal seeds give equal random numbers.
-        repeat: Whether to begin again after each pass.
+        repeat: Whether to start again after each pass.
         num_replicas: Number of ranks.
         rank: This rank.
     """
@@ -120,7 +120,7 @@ class ReplayedBatchSampler(BatchSampler):
 
 @dataclass(frozen=True)
 class DataOrder:
-    """What a checkpoint keeps of the order of the data."""
+    """The state of the data's order in a checkpoint."""
 
     trial: OwnGenerators | None = None
     """Generators that the trial has as attributes, for what it draws itself."""

@@ -1,4 +1,4 @@
-"""Data loaders of other libraries' trainings, whose passes a resume can go through again."""
+"""Data loaders of other libraries' trainers, whose passes can be repeated after a resume."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from resolute.pytorch.data.replay import isolated
 
 
 class ReplayedLoader:
-    """A loader whose passes follow from a seed and the number of the epoch.
+    """A loader whose passes depend only on a seed and the number of the epoch.
 
-    What samplers, workers and the data set draw from the generators of Python, NumPy and torch comes from a
-    stream of its own and takes nothing from the random numbers of training. So a pass that is gone through
-    again yields the same batches. All attributes are the inner loader's.
+    Samplers, workers and the data set draw from Python, NumPy and torch in a random stream of their own,
+    which does not change the random state of training. So a repeated pass yields the same batches. All
+    attributes are those of the inner loader.
 
     Args:
         loader: The loader.

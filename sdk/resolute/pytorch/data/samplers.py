@@ -15,7 +15,7 @@ def _length(sampler: object) -> int:
 
 
 class RepeatSampler(Sampler[Any]):
-    """Yields what another sampler yields, again and again. Its length is that of one pass.
+    """Repeats another sampler without end. Its length is that of one pass.
 
     Args:
         sampler: The other sampler.
@@ -32,7 +32,7 @@ class RepeatSampler(Sampler[Any]):
 
 
 class RepeatBatchSampler(BatchSampler):
-    """Yields the batches of another sampler, again and again. Its length is that of one pass.
+    """Repeats the batches of another sampler without end. Its length is that of one pass.
 
     Args:
         batch_sampler: The other sampler.
@@ -78,7 +78,7 @@ class DistributedBatchSampler(BatchSampler):
         rank: This rank.
 
     Raises:
-        ValueError: There is no such rank.
+        ValueError: The rank is not below the number of ranks.
     """
 
     def __init__(self, batch_sampler: Iterable[list[Any]], num_workers: int, rank: int) -> None:
@@ -98,11 +98,11 @@ class DistributedBatchSampler(BatchSampler):
 
 
 class SkipSampler(Sampler[Any]):
-    """Leaves out the first items of another sampler. The length stays that of the other.
+    """Skips the first items of another sampler. The length stays that of the other sampler.
 
     Args:
-        sampler: The other sampler; one that repeats, if the training is to continue after its first pass.
-        skip: How many items are left out.
+        sampler: The other sampler. It must repeat if training continues after the first pass.
+        skip: Number of items to skip.
     """
 
     def __init__(self, sampler: Iterable[Any], skip: int) -> None:
@@ -117,11 +117,11 @@ class SkipSampler(Sampler[Any]):
 
 
 class SkipBatchSampler(BatchSampler):
-    """Leaves out the first batches of another sampler. The length stays that of the other.
+    """Skips the first batches of another sampler. The length stays that of the other sampler.
 
     Args:
-        batch_sampler: The other sampler; one that repeats, if the training is to go on after its first pass.
-        skip: How many batches are left out.
+        batch_sampler: The other sampler. It must repeat if training continues after the first pass.
+        skip: Number of batches to skip.
     """
 
     def __init__(self, batch_sampler: Iterable[list[Any]], skip: int) -> None:
@@ -136,10 +136,10 @@ class SkipBatchSampler(BatchSampler):
 
 
 class ReproducibleShuffleSampler(Sampler[Any]):
-    """Shuffles the items of another sampler, each pass in another order that follows from the seed.
+    """Shuffles the items of another sampler. The seed determines the order of each pass.
 
     Args:
-        sampler: The other sampler; it must end.
+        sampler: The other sampler, which must be finite.
         seed: Equal seeds give equal orders.
     """
 
@@ -155,10 +155,10 @@ class ReproducibleShuffleSampler(Sampler[Any]):
 
 
 class ReproducibleShuffleBatchSampler(BatchSampler):
-    """Shuffles the batches of another sampler, each pass in another order that follows from the seed.
+    """Shuffles the batches of another sampler. The seed determines the order of each pass.
 
     Args:
-        batch_sampler: The other sampler; it must end.
+        batch_sampler: The other sampler, which must be finite.
         seed: Equal seeds give equal orders.
     """
 

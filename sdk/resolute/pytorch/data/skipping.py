@@ -1,4 +1,4 @@
-"""Batches that a trial leaves out because the guard of its experiment went back behind them."""
+"""Batches that a trial leaves out because its experiment's guard resumed from a checkpoint before them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from resolute.info import trial_of
 
 
 class SkippedBatches:
-    """Tells which batches are read and not trained.
+    """The batches that are read but not trained.
 
     Args:
         ranges: Numbers of the first batch of each range, from 0, and of the one after the last.
-        together: So many batches make one step of the optimizer: all of them are left out, or none.
+        together: Number of batches of one optimizer step. Either all of them are left out, or none.
     """
 
     def __init__(self, ranges: Iterable[tuple[int, int]], *, together: int = 1) -> None:

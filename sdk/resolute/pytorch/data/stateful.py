@@ -1,4 +1,4 @@
-"""Data loaders that tell where they are and go on from there, such as torchdata's ``StatefulDataLoader``."""
+"""Data loaders that can save and restore their position, such as torchdata's ``StatefulDataLoader``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader as TorchDataLoader
 
 
 class StatefulLoader(Protocol):
-    """A data loader, or an iterator over data, whose place a checkpoint can hold."""
+    """A data loader, or an iterator over data, whose position a checkpoint can hold."""
 
     def state_dict(self) -> Any:
         """Returns where it is."""
@@ -25,8 +25,9 @@ class StatefulLoaders:
     """The stateful loaders of a trial, each by its name.
 
     Args:
-        named: Names, and what may be such a loader. The first name of each counts.
-        seed: Decides what torch's loaders draw for themselves, which would else be taken from training.
+        named: Names with objects that may be such loaders. The first name of each object counts.
+        seed: Seed for the random numbers that torch's loaders draw, which otherwise come from the random
+            state of training.
     """
 
     def __init__(self, named: Iterable[tuple[str, object]], *, seed: int) -> None:

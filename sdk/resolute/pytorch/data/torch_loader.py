@@ -1,4 +1,4 @@
-"""Takes a data loader of torch as one that shards itself and can begin at any batch."""
+"""Turns a torch data loader into one that is sharded over ranks and can start at any batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training with DeepSpeed's engines: write a ``DeepSpeedTrial``, and a ``Trainer`` does the rest.
+"""Training with DeepSpeed's engines: you write a ``DeepSpeedTrial``, and a ``Trainer`` runs it.
 
 ::
 
@@ -6,7 +6,7 @@
         trainer = deepspeed.Trainer(MyTrial(context), context)
         trainer.fit(max_length=pytorch.Epoch(10), validation_period=pytorch.Epoch(1))
 
-Importing this does not import DeepSpeed, so that it works for looking at trials where it is not installed.
+Importing this package does not import DeepSpeed, so trials can be inspected where DeepSpeed is not installed.
 """
 
 from resolute.pytorch.deepspeed.config import overwrite_deepspeed_config

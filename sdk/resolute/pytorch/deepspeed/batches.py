@@ -1,4 +1,4 @@
-"""How a ``DeepSpeedTrial`` trains and evaluates its batches."""
+"""Trains and evaluates the batches of a ``DeepSpeedTrial``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NOTHING: dict[str, Any] = {}
 
 
 class EngineBatchTrainer:
-    """Trains batches, each of all its micro batches.
+    """Trains batches; a batch consists of several micro batches.
 
     Args:
         trial: The trial.
         context: Its context.
         loader: Yields micro batches; None on ranks that need no data.
-        metrics: Takes what the trial returns.
+        metrics: Receives the metrics that the trial returns.
     """
 
     def __init__(
@@ -77,14 +77,15 @@ class EngineBatchTrainer:
 
 
 class EngineEvaluator:
-    """Evaluates.
+    """Evaluates a ``DeepSpeedTrial``.
 
     Args:
         trial: The trial.
         context: Its context.
         callbacks: Its callbacks.
         loader: Yields micro batches; None on ranks that need no data.
-        calls: How often ``evaluate_batch`` is called: as often on every rank, for engines exchange weights.
+        calls: Number of calls of ``evaluate_batch``: the same on every rank, because engines exchange
+            weights.
     """
 
     def __init__(

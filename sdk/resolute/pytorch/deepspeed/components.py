@@ -1,4 +1,4 @@
-"""How the parts of the training loop are made for a ``DeepSpeedTrial``."""
+"""Creates the parts of the training loop for a ``DeepSpeedTrial``."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _log = logging.getLogger("resolute.pytorch.deepspeed")
 
 
 class EngineComponentFactory:
-    """Makes the parts.
+    """Creates the parts of the training loop.
 
     Args:
         trial: The trial.
         context: Its context.
 
     Raises:
-        InvalidExperimentException: The trial has wrapped no engine.
+        InvalidExperimentException: The trial has not wrapped an engine.
     """
 
     def __init__(self, trial: DeepSpeedTrial, context: DeepSpeedTrialContext) -> None:

@@ -1,4 +1,4 @@
-"""DeepSpeed's config, with values of an experiment in it."""
+"""Merges values of an experiment into DeepSpeed's config."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from resolute.trial_errors import InvalidCheckpointException
 
 
 class EngineContents:
-    """Keeps engines, by the trial's own ``save``, and of every rank its random numbers and callbacks.
+    """The state of the engines, by the trial's ``save``, and the random state and callbacks of every rank.
 
     Args:
         trial: The trial.
         context: Its context.
         callbacks: Its callbacks.
-        metrics: Metrics that were not reported yet; they belong to a checkpoint between two reports.
+        metrics: Metrics that are not reported yet. They are part of a checkpoint between two reports.
     """
 
     trial_type = "DeepSpeedTrial"

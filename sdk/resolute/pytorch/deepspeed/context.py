@@ -28,13 +28,13 @@ _IGNORED_OPTIMIZATIONS = {
 
 
 class DeepSpeedTrialContext(TrialContext):
-    """Everything that a trial needs of the platform. Get it from ``deepspeed.init()``.
+    """The platform's features for a ``DeepSpeedTrial``. Get it from ``deepspeed.init()``.
 
     Optimizers and schedulers belong to the engines, which step and save them.
 
     Raises:
-        InvalidExperimentException: The config asks for mixed precision or aggregated gradients, which are
-            DeepSpeed's to do here.
+        InvalidExperimentException: The config asks for mixed precision or aggregated gradients, which are set
+            in DeepSpeed's config.
     """
 
     def __init__(  # noqa: PLR0913 - the documented constructor

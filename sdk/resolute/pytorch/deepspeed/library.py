@@ -1,4 +1,4 @@
-"""DeepSpeed itself, which is imported when a trial begins and not before."""
+"""Imports DeepSpeed when a trial begins, and not before."""
 
 from __future__ import annotations
 

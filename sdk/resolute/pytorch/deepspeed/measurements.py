@@ -1,4 +1,4 @@
-"""Reports what DeepSpeed measured, when it ends the process that it measured."""
+"""Reports the measurements of DeepSpeed's autotuning before DeepSpeed ends the measured process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the model and the part of the data that a rank has."""
+"""The share of the model and of the data that a rank has."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from resolute.core import DistributedContext
 
 @dataclass
 class ModelParallelUnit:
-    """The place of one rank among ranks that may share a copy of the model.
+    """The position of one rank among ranks that may share a replica of the model.
 
     Attributes:
-        data_parallel_rank: Which copy of the model it belongs to, from 0; decides its share of the data.
-        data_parallel_world_size: How many copies of the model there are.
-        should_report_metrics: Whether what ``train_batch`` and ``evaluate_batch`` return here counts.
-        should_build_data_loader: Whether it needs data: in a pipeline the first and the last stage do.
+        data_parallel_rank: Index of the rank's model replica, from 0; it determines the rank's share of the
+            data.
+        data_parallel_world_size: Number of model replicas.
+        should_report_metrics: Whether the metrics that ``train_batch`` and ``evaluate_batch`` return on this
+            rank count.
+        should_build_data_loader: Whether the rank needs data: in a pipeline only the first and the last stage
+            do.
     """
 
     data_parallel_rank: int
@@ -26,7 +29,7 @@ class ModelParallelUnit:
 
 
 class Grid(Protocol):
-    """The part of DeepSpeed's ``PipelineParallelGrid`` that is needed."""
+    """The methods of DeepSpeed's ``PipelineParallelGrid`` that are used."""
 
     def get_pipe_parallel_rank(self) -> int:
         """Stage of this rank in its pipeline."""

@@ -11,15 +11,15 @@ from resolute.pytorch.training.trainer import Trainer as PyTorchTrainer
 
 
 class Trainer(PyTorchTrainer):
-    """Trains a ``DeepSpeedTrial``, with ``fit`` as that of ``resolute.pytorch.Trainer``.
+    """Trains a ``DeepSpeedTrial``. ``fit`` works like that of ``resolute.pytorch.Trainer``.
 
     Args:
         trial: The trial.
-        context: The context that it was made with.
+        context: The context of the trial.
 
     Raises:
-        TypeError: The trial is no ``DeepSpeedTrial``.
-        InvalidExperimentException: It has wrapped no engine.
+        TypeError: The trial is not a ``DeepSpeedTrial``.
+        InvalidExperimentException: The trial has not wrapped an engine.
     """
 
     def __init__(self, trial: Any, context: DeepSpeedTrialContext) -> None:

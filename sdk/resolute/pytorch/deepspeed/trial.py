@@ -14,7 +14,7 @@ from resolute.trial_errors import InvalidCheckpointException
 
 
 class DeepSpeedTrial(abc.ABC):
-    """Engines, their data, and what is done with a batch. Write one by overriding methods."""
+    """A trial with its engines, data and methods for batches. Derive a class that overrides methods."""
 
     trial_controller_class: ClassVar[Any] = None
     trial_context_class: ClassVar[type] = DeepSpeedTrialContext

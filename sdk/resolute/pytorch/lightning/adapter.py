@@ -20,7 +20,7 @@ from resolute.trial_errors import InvalidModelException
 
 @dataclass
 class _Position:
-    """What a module asks of its ``trainer``."""
+    """The attributes of ``trainer`` that a module reads."""
 
     optimizers: list[Any] = field(default_factory=list)
     global_step: int = 0
@@ -31,7 +31,7 @@ class _Position:
 
 
 class LightningAdapter(PyTorchTrial):
-    """A trial made of a LightningModule; add the data loaders.
+    """A trial made from a LightningModule. Derive a class that builds the data loaders.
 
     Args:
         context: The context of the trial.
@@ -42,7 +42,7 @@ class LightningAdapter(PyTorchTrial):
 
     Raises:
         ValueError: The precision or its backend is unknown.
-        InvalidModelException: The module needs what only Lightning's own Trainer does.
+        InvalidModelException: The module needs a feature that only Lightning's own Trainer has.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class LightningAdapter(PyTorchTrial):
 
 
 class _ModuleMethods:
-    """What a module logs and prints, without a Trainer of Lightning."""
+    """The methods of a module that need a Trainer of Lightning, such as logging and printing, without one."""
 
     def __init__(self, context: PyTorchTrialContext, position: _Position) -> None:
         self._context = context
@@ -184,7 +184,7 @@ class _ModuleMethods:
 
 
 class _ModuleHooks(PyTorchCallback):
-    """Calls the hooks of a module that are not of one batch."""
+    """Calls the hooks of a module for epochs, validations and checkpoints."""
 
     def __init__(self, module: Any, position: _Position) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""Lightning, by whichever of its two names the script uses."""
+"""The Lightning library that the script uses, under either of its two names."""
 
 from __future__ import annotations
 

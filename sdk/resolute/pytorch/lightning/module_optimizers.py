@@ -1,4 +1,4 @@
-"""Reads what ``configure_optimizers`` of a LightningModule returns."""
+"""Reads the optimizers and schedulers that ``configure_optimizers`` of a LightningModule returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resolute.trial_errors import InvalidModelException
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOf:
-    """One learning-rate scheduler, and when it steps."""
+    """A learning-rate scheduler with its interval."""
 
     scheduler: Any
     mode: StepMode

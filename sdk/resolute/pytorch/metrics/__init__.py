@@ -1,5 +1,5 @@
 """Metrics in memory.
 
-How the values of batches become the metrics of a training interval or of a validation, over batches and
-ranks, and the reducers that a trial may register.
+It aggregates the values of batches, over batches and ranks, to the metrics of a training interval or of a
+validation. It also has the reducers that a trial may register.
 """

@@ -1,4 +1,4 @@
-"""Metrics of batches, and how they become metrics of a stretch of training or of a validation."""
+"""Aggregates the metrics of batches to those of a training interval or of a validation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TrainingMetrics:
     """Metrics of batches since the last report.
 
     Args:
-        allgather: Brings every rank's value to all ranks.
+        allgather: Collects every rank's value on all ranks.
         average: Whether the metrics are means over ranks, else the chief's.
     """
 
@@ -129,7 +129,7 @@ class ValidationMetrics:
 
     Args:
         reducers: One for all metrics, or one for each by name.
-        allgather: Brings every rank's value to all ranks.
+        allgather: Collects every rank's value on all ranks.
     """
 
     def __init__(self, reducers: Reducer | Mapping[str, Reducer], allgather: Allgather) -> None:

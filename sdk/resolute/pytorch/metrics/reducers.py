@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Reducer(enum.Enum):
-    """How the values of a validation metric become one.
+    """The function that reduces the values of a validation metric to one.
 
     Examples:
         >>> from resolute import pytorch
@@ -68,12 +68,11 @@ class MetricReducer(abc.ABC):
 
 
 class FunctionReducer(MetricReducer):
-    """A metric that a function computes of all values that the trial gave to ``update``.
+    """A metric that a function computes from all values that the trial passed to ``update``.
 
     Args:
-        function: Takes the values of all slots, turn and turn about: the order in which one slot that sees
-        all
-            batches would have had them.
+        function: Takes the values of all slots. The values of the slots alternate, in the order in which one
+            slot with all batches would have them.
     """
 
     def __init__(self, function: Callable[[list[Any]], Any]) -> None:
@@ -117,7 +116,7 @@ class ReducerContext:
     """The reducers of a trial.
 
     Args:
-        allgather_fn: Brings every rank's value to all ranks.
+        allgather_fn: Collects every rank's value on all ranks.
     """
 
     def __init__(self, allgather_fn: Callable[[Any], list[Any]] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Gradients and steps for a ``train_batch`` that returns a loss and leaves them to the platform."""
+"""Automatic steps: gradients and optimizer steps for a ``train_batch`` that only returns a loss."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _OWN_STEPS = frozenset({"backward", "step_optimizer"})
 
 
 class AutomaticSteps:
-    """Calls ``train_batch``, and then takes the step that it leaves to the platform.
+    """Calls ``train_batch``, and steps the optimizer if ``train_batch`` does not.
 
-    It is left if the first batch of the run computes no gradient of the only optimizer's parameters, by
-    whatever call, and returns a loss that has some; unless the code has calls for gradients, which a later
-    batch may reach.
+    The first batch of a run decides. Steps are automatic if it returns a loss with gradients, has computed no
+    gradients of the only optimizer's parameters, and the code contains no calls that compute gradients, which
+    a later batch may reach.
 
     Args:
         trial: The trial.

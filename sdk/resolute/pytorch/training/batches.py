@@ -1,4 +1,4 @@
-"""How a ``PyTorchTrial`` trains a batch: the part that runs for every batch, and so must be fast."""
+"""Trains a batch of a ``PyTorchTrial``. This code runs for every batch, so it must be fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PASSES = 2
 
 
 class RepeatingLoader(Iterator[Any]):
-    """The batches of a loader, begun when the first is wanted, and again when it ends.
+    """The batches of a loader without end. The loader is started at the first batch, and again at its end.
 
     Args:
         loader: The loader.
@@ -66,7 +66,7 @@ class TrialBatchTrainer:
         context: Its context.
         loader: Yields batches.
         epoch_length: Batches of an epoch.
-        metrics: Takes what the trial returns.
+        metrics: Receives the metrics that the trial returns.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The parts that differ between kinds of trials, and how they are made for a ``PyTorchTrial``."""
+"""The parts of the training loop that differ between kinds of trials, and those of a ``PyTorchTrial``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class ComponentFactory(Protocol):
-    """Makes what the training loop needs of one kind of trial. Every rank makes all of it, in this order."""
+    """Creates the loop's parts for one kind of trial. Every rank creates all of them, in this order."""
 
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
         """Returns the trial's callbacks by name."""
@@ -67,14 +67,14 @@ class ComponentFactory(Protocol):
 
 
 class TrialComponentFactory:
-    """Makes the parts for a ``PyTorchTrial``.
+    """Creates the parts for a ``PyTorchTrial``.
 
     Args:
         trial: The trial.
         context: Its context.
 
     Raises:
-        InvalidExperimentException: It is not clear how the trial validates.
+        InvalidExperimentException: The trial defines no evaluation method, or more than one.
     """
 
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:

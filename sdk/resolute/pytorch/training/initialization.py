@@ -81,7 +81,7 @@ def init(
 
 @dataclass(frozen=True, slots=True)
 class ContextArguments:
-    """What a context of any kind of trial is made of."""
+    """The arguments of the context of any kind of trial."""
 
     core_context: core.Context
     trial_seed: int

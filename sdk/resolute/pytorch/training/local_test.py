@@ -1,4 +1,4 @@
-"""Tests a trial's class without a cluster, by the calls of the first releases."""
+"""Tests a trial's class without a cluster, by the functions of the first releases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute.trials.units import Batch
 
 
 class Mode(enum.Enum):
-    """Where ``create`` is to train."""
+    """The place where ``create`` trains."""
 
     CLUSTER = "CLUSTER"
     LOCAL = "LOCAL"

@@ -1,4 +1,4 @@
-"""Reports of a trial's metrics: to the platform, to TensorBoard, to callbacks."""
+"""Reports a trial's metrics to the platform, to TensorBoard and to callbacks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ class MetricReporter:
         context: The trial's context.
         callbacks: Its callbacks.
         metrics: Metrics of training since the last report.
-        count_progress: Whether ``batches`` and ``epochs`` are among the metrics, as searches that are driven
-        by
-            time need.
+        count_progress: Whether ``batches`` and ``epochs`` are among the metrics, for searches whose
+            lengths are values of a metric.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Training up to a step: what happens around every batch, of whatever kind the trial is."""
+"""Trains up to a step, with the work around every batch that all kinds of trials share."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class BatchTrainer(Protocol):
 
 
 class SegmentTrainer:
-    """Trains until a step.
+    """Trains up to a step.
 
     Args:
-        batches: What trains a batch.
+        batches: Trains a batch.
         context: The trial's context.
         callbacks: Its callbacks.
-        progress: How far training is; kept up to date.
+        progress: The counters of training, which are updated.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The state of a script's objects at one time, to be compared with that of another."""
+"""A snapshot of the state of a script's objects, to be compared with a later one."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ _numbers = itertools.count()
 
 
 class StateSnapshot:
-    """Values of what objects hold, by names such as ``self.meter.average``.
+    """The values in the attributes of objects, by names such as ``self.meter.average``.
 
-    Taken are numbers, text, tensors, arrays and containers of them, of the objects and of those of the
-    script's own classes that they hold; of modules what their ``state_dict`` does not have, and where they
-    are not kept all but parameters with gradients; of data sets numbers and tensors.
+    It takes numbers, text, tensors, arrays and containers of them, from the objects and from objects of the
+    script's own classes in their attributes. From modules it takes the state that is not in their
+    ``state_dict``; from modules that are not in checkpoints, everything except parameters with gradients.
+    From data sets it takes numbers and tensors.
 
     Args:
-        kept: Identities of what checkpoints hold.
+        kept: Identities of the objects that checkpoints hold.
 
     Attributes:
-        values: What is compared, by name.
+        values: The values to compare, by name.
     """
 
     def __init__(self, kept: Iterable[int]) -> None:

@@ -30,7 +30,7 @@ _log = logging.getLogger("resolute.pytorch")
 
 @dataclass(frozen=True, slots=True)
 class _FitOptions:
-    """What ``fit`` was asked for."""
+    """The options of ``fit``."""
 
     intervals: Intervals
     goals: GoalSource
@@ -46,14 +46,14 @@ class Trainer:
 
     Args:
         trial: The trial.
-        context: The context that it was made with.
+        context: The context of the trial.
 
     Raises:
-        TypeError: The trial is no ``PyTorchTrial``.
-        InvalidExperimentException: It is not clear how it validates.
+        TypeError: The trial is not a ``PyTorchTrial``.
+        InvalidExperimentException: The trial defines no evaluation method, or more than one.
 
     Examples:
-        ``Line`` is the trial that ``PyTorchTrial`` has as its example.
+        ``Line`` is the example of ``PyTorchTrial``.
 
         >>> from resolute import pytorch
         >>> with pytorch.init() as context:

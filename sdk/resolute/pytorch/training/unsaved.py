@@ -1,4 +1,4 @@
-"""Warns of state of a trial that changes while training and is in no checkpoint."""
+"""Warns of state of a trial that changes during training and is in no checkpoint."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _OURS = frozenset(
 
 
 class UnsavedStateWarning(PyTorchCallback):
-    """Compares, at each checkpoint, the state of a trial with that at the start of training.
+    """Compares the state of a trial at each checkpoint with its state at the start of training.
 
     Args:
         trial: The trial.
         context: Its context.
         callbacks: Its callbacks, by name.
-        kept: What checkpoints hold of it besides models.
-        schedulers: Its schedulers, whose functions are in no checkpoint.
+        kept: Objects other than models that checkpoints hold.
+        schedulers: Its schedulers, whose functions are not in checkpoints.
 
     Attributes:
         callbacks: Its callbacks, by name.
@@ -147,8 +147,8 @@ def with_unsaved_state_warning(
     Args:
         trial: The trial.
         context: Its context.
-        kept: What checkpoints hold of it besides models.
-        schedulers: Its schedulers, whose functions are in no checkpoint.
+        kept: Objects other than models that checkpoints hold.
+        schedulers: Its schedulers, whose functions are not in checkpoints.
     """
     callbacks: Any = trial.build_callbacks()
     if not isinstance(callbacks, Mapping):  # refused later, with a word on what it must be

@@ -23,10 +23,10 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class Validator:
-    """Validates.
+    """Validates a trial.
 
     Args:
-        evaluate: Returns the metrics that the trial itself computes; every rank calls.
+        evaluate: Returns the metrics that the trial itself computes. Every rank calls it.
         context: The trial's context.
         callbacks: Its callbacks.
     """
@@ -106,11 +106,11 @@ class TrialEvaluator:
     """Evaluates a ``PyTorchTrial``.
 
     Args:
-        trial: What evaluates.
+        trial: The trial.
         context: Its context.
         callbacks: Its callbacks.
-        loader: Validation data: this rank's, or all of it for ``evaluate_full_dataset``.
-        batches: Most batches to look at; None for all.
+        loader: The validation data of this rank, or all of it for ``evaluate_full_dataset``.
+        batches: Largest number of batches to evaluate; None for all.
     """
 
     def __init__(

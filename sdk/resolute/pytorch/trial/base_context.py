@@ -24,17 +24,17 @@ class TrialContext(Settings, ReducerContext):
         core_context: The Core API.
         trial_seed: Seed of the trial; None for 0.
         hparams: The hyperparameters; None if the script gave none.
-        slots: Ranks that share a batch.
+        slots: Number of ranks that share a batch.
         exp_conf: The experiment's config; None if there is none.
-        steps_completed: Batches trained in earlier runs.
-        debug_enabled: Whether the config asks for more to be logged.
+        steps_completed: Number of batches trained in earlier runs.
+        debug_enabled: Whether the config asks for more log output.
         tensorboard: Whether metrics are written for TensorBoard.
 
     Attributes:
-        device: Where this rank trains.
+        device: The device on which this rank trains.
         distributed: The other ranks.
         models: The wrapped models.
-        profiler: Torch's profiler, once ``set_profiler`` was called.
+        profiler: Torch's profiler; None before ``set_profiler``.
     """
 
     models: list[Any]

@@ -14,9 +14,9 @@ UNSAVED_STATE = "_unsaved_state"
 
 
 class PyTorchCallback:
-    """Code that is called while a trial trains. Override what you need; return it from ``build_callbacks``.
+    """Code that is called during training. Override the hooks you need; return it from ``build_callbacks``.
 
-    All methods are called on every rank unless they say otherwise.
+    All methods are called on every rank unless their description says otherwise.
 
     Examples:
         >>> from resolute import pytorch
@@ -120,10 +120,10 @@ class Callbacks:
     """The callbacks of one trial, by name.
 
     Args:
-        callbacks: What ``build_callbacks`` returned.
+        callbacks: The return value of ``build_callbacks``.
 
     Raises:
-        TypeError: It is no dict of ``PyTorchCallback``.
+        TypeError: It is not a dict of ``PyTorchCallback``.
     """
 
     def __init__(self, callbacks: Mapping[str, PyTorchCallback]) -> None:

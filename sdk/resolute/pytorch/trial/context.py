@@ -21,10 +21,10 @@ from resolute.trial_errors import InvalidExperimentException
 
 
 class PyTorchTrialContext(TrialContext):
-    """Everything that a trial needs of the platform. Get it from ``pytorch.init()``.
+    """The platform's features for a ``PyTorchTrial``. Get it from ``pytorch.init()``.
 
     Attributes:
-        experimental: What may still change.
+        experimental: Features that may still change.
         lr_schedulers: The wrapped schedulers.
         optimizers: The wrapped optimizers.
 

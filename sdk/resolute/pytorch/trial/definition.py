@@ -14,9 +14,9 @@ from resolute.pytorch.trial.context import PyTorchTrialContext
 
 
 class PyTorchTrial(abc.ABC):
-    """A model, its data, and what is done with a batch. Write one by overriding methods.
+    """A trial with its model, data and methods for batches. Derive a class that overrides methods.
 
-    Besides the abstract ones, override one of ``evaluate_batch`` and ``evaluate_full_dataset``.
+    Override the abstract methods, and one of ``evaluate_batch`` and ``evaluate_full_dataset``.
 
     Examples:
         >>> import torch

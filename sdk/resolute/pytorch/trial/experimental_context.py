@@ -11,7 +11,7 @@ from resolute.pytorch.trial.base_context import TrialContext
 
 
 class PyTorchExperimentalContext:
-    """Get it as ``PyTorchTrialContext.experimental``.
+    """Features that may still change. Get them as ``PyTorchTrialContext.experimental``.
 
     Args:
         parent: The context that it belongs to.

@@ -1,4 +1,4 @@
-"""Trials in the style of the first releases, in which the framework made model and optimizer and stepped."""
+"""Trials in the style of the first releases: the platform creates and steps the model and the optimizer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def adapt_trial(trial: Any, context: PyTorchTrialContext) -> PyTorchTrial:
 
 
 class _LegacyTrial(PyTorchTrial):
-    """Makes, wraps and steps what such a trial describes.
+    """Creates, wraps and steps the model and optimizer that such a trial describes.
 
     Args:
         trial: The trial.

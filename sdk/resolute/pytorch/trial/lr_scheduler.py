@@ -1,4 +1,4 @@
-"""Learning-rate schedulers, and when they step."""
+"""Learning-rate schedulers and the times of their steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.trial_errors import InvalidExperimentException
 
 
 class StepMode(enum.Enum):
-    """When a scheduler steps."""
+    """The time at which a scheduler steps."""
 
     STEP_EVERY_EPOCH = 1
     """After the last optimizer step of every epoch."""
@@ -28,15 +28,15 @@ _StepMode = StepMode
 
 
 class LRScheduler:
-    """A scheduler of torch together with when it steps.
+    """A torch scheduler with the time of its steps.
 
     Args:
         scheduler: The scheduler.
-        step_mode: When it steps.
-        frequency: It steps only every so many epochs or batches.
+        step_mode: The time of its steps.
+        frequency: Number of epochs or batches between two steps.
 
     Raises:
-        TypeError: ``step_mode`` is no ``LRScheduler.StepMode``.
+        TypeError: ``step_mode`` is not an ``LRScheduler.StepMode``.
         ValueError: ``frequency`` is less than 1.
         InvalidExperimentException: A ``ReduceLROnPlateau``, which needs a metric, is not stepped manually.
 

@@ -9,10 +9,10 @@ _FACTOR = 10
 
 
 class DropNotes:
-    """Writes a line when the first report was dropped, when ten times as many were, and at the end.
+    """Writes a line after the first dropped report, after each tenfold number, and at the end.
 
     Args:
-        say: Puts a warning into the log.
+        say: Writes a warning to the log.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:

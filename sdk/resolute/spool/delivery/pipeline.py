@@ -1,4 +1,4 @@
-"""Reads and packs the next batch of a spool while the service works on the one before."""
+"""Reads and packs the next batch of a spool while the service processes the previous one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resolute.spool.reader import Chunk, SpoolReader
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive records, packed."""
+    """A batch of consecutive records, packed into a request."""
 
     chunk: Chunk
     send: Callable[[], IngestResult]
@@ -24,7 +24,7 @@ class Batch:
 class BatchPipeline:
     """Keeps a sender and its service busy at the same time.
 
-    A call waits in a thread of its own, and the interpreter is free while it does.
+    A call waits in a thread of its own, which releases the interpreter.
 
     Args:
         delivery: Packs records.

@@ -1,4 +1,4 @@
-"""Turns records of a spool into the messages that services take."""
+"""Turns records of a spool into the request messages of services."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STDTYPES: Mapping[Stdtype, str] = {Stdtype.PLATFORM: "", Stdtype.STDOUT: "stdou
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Whose reports and lines a run directory holds."""
+    """The identity of the run whose reports and lines a run directory holds."""
 
     trial_id: str
     """UUID of the trial."""
@@ -70,7 +70,7 @@ class RunIdentity:
 
 @dataclass(slots=True)
 class _Columns:
-    """A block that is being built."""
+    """A block of columns that is being filled."""
 
     sequences: list[int] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)

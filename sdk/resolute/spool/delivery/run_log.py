@@ -1,4 +1,4 @@
-"""Lines of the platform in the log of a run, about its reports."""
+"""Writes the platform's warnings about reports to the log of a run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class RunLog:
     """Spools warnings as lines of a run.
 
     Args:
-        spool: Where the run's lines are spooled.
-        clock: Times the lines.
+        spool: Directory of the run's spools.
+        clock: Clock for the times of the lines.
     """
 
     def __init__(self, spool: Path, *, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Sends spools to their services: exactly once, in order, and for as long as it takes."""
+"""Sends spools to their services exactly once, in order, and without a time limit."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _log = logging.getLogger("resolute.spool")
 class SpoolSender:
     """Sends every spool of one kind in one directory.
 
-    It never sleeps: its owner calls ``pump`` repeatedly, see ``SenderThread``. While there is a backlog, the
-    next batch is packed while the service works on the current one, whose call waits in a thread of its own.
+    It never sleeps: its owner calls ``pump`` repeatedly, see ``SenderThread``. If there is a backlog, it
+    packs the next batch while the call with the current one waits in a thread of its own.
 
     Args:
-        directory: Directory of the spools. New ones are found as they appear.
+        directory: Directory of the spools. New spools are sent too.
         delivery: Sends batches to the service, see ``ReportDelivery`` and ``LineDelivery``.
-        clock: Measures when a failed call is repeated, and how fast the service is.
-        jitter: Returns numbers in [0, 1), so that many senders do not retry at the same time.
-        refused: Called with the reason why a single record is not kept.
+        clock: Clock for pauses after failures and for the speed of the service.
+        jitter: Returns random numbers in [0, 1), so that many senders do not retry at the same time.
+        refused: Called with the reason why the service refuses a record.
     """
 
     def __init__(

@@ -18,10 +18,10 @@ class SenderThread:
     """A named thread around one sender. Never start it in a process that forks workers of its own.
 
     Args:
-        sender: What to keep going; the thread owns it from ``start`` to ``stop``.
+        sender: The sender. The thread owns it from ``start`` to ``stop``.
         name: Name of the thread.
-        idle_seconds: Pause when nothing waits.
-        wake: Ends a pause; one of its own if there is none.
+        idle_seconds: Seconds of the pause when there is nothing to send.
+        wake: Event that ends a pause; None for one of its own.
         clock: Measures the time limit of ``drain``.
     """
 

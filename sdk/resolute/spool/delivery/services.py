@@ -1,4 +1,4 @@
-"""Hands batches of a spool to the service that keeps them."""
+"""Sends batches of a spool to the service that stores them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class IngestResult:
 
 
 class Delivery(Protocol):
-    """One kind of spool and the service that it goes to."""
+    """The delivery of one kind of spool to its service."""
 
     @property
     def suffix(self) -> str:
@@ -74,13 +74,14 @@ class Delivery(Protocol):
 
 
 class ReportDelivery:
-    """Sends reports to the metrics service and, in searches that validations drive, to the searcher as well.
+    """Sends reports to the metrics service and, if validations drive the search, also to the searcher.
 
     Args:
-        identity: Whose reports they are.
+        identity: The run that the reports belong to.
         ingest: ``MetricsService.IngestReports``.
         validate: ``SearcherService.ReportValidations``.
-        dropped: Called with how many reports of the trial a limit has dropped, and with the same as text.
+        dropped: Called with the number of the trial's reports that a limit has dropped, and with a text about
+            it.
     """
 
     suffix = METRICS_SUFFIX
@@ -152,7 +153,7 @@ class LineDelivery:
     """Sends lines to the logs service.
 
     Args:
-        identity: Whose lines they are.
+        identity: The run that the lines belong to.
         ingest: ``LogsService.IngestLines``.
     """
 
@@ -203,9 +204,10 @@ class MediaDelivery:
     """Sends media to the checkpoints service.
 
     Args:
-        identity: Whose media they are, and where their contents are stored.
+        identity: The run that the media belong to, with the storage of their contents.
         ingest: ``MediaService.IngestMedia``.
-        dropped: Called with how many objects of the trial a limit has dropped, and with the same as text.
+        dropped: Called with the number of the trial's objects that a limit has dropped, and with a text about
+            it.
     """
 
     suffix = MEDIA_SUFFIX

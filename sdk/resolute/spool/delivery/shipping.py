@@ -1,4 +1,4 @@
-"""Sends the spools of a run, while it runs and afterwards."""
+"""Sends the spools of a run, during the run and after it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SpoolShipper:
 
     Args:
         channel: A channel of ``resolute.rpc``.
-        spool: Where the run's spools lie.
-        identity: Whose they are.
+        spool: Directory of the run's spools.
+        identity: The run that they belong to.
         clock: Measures time limits.
     """
 

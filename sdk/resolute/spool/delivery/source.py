@@ -14,15 +14,15 @@ _PROBE_BYTES = 4 << 10
 
 
 class SpoolSource:
-    """A spool, opened behind what its service has acknowledged.
+    """A spool, opened after the last record that its service has acknowledged.
 
     Args:
         path: The spool.
-        backoff: Counts the failures of this spool alone, and returns the pauses after them.
+        backoff: The pauses after failures of this spool.
 
     Raises:
-        DataLossError: The file is not a spool, or of a newer version.
-        QuotaError: The disk is full, and the acknowledgement has no space there yet.
+        DataLossError: The file is not a spool, or has a newer version.
+        QuotaError: The disk is full, and has no space for the acknowledgement.
     """
 
     def __init__(self, path: Path, backoff: Backoff) -> None:

@@ -1,4 +1,4 @@
-"""Events by torch's writer."""
+"""Writes events with torch's writer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TorchWriter"]
 
 
 class TorchWriter:
-    """Writes events to the trial's directory; of older releases.
+    """Writes events to the trial's directory, for scripts of older releases.
 
     ``context.get_tensorboard_writer()`` replaces it, or a ``SummaryWriter`` on
     ``core_context.train.get_tensorboard_path()``.

@@ -1,4 +1,4 @@
-"""Events by TensorBoard's own writer, which needs no TensorFlow."""
+"""Writes events with TensorBoard's own writer, which does not need TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TFWriter"]
 
 
 class TFWriter:
-    """Writes events to the trial's directory; of older releases.
+    """Writes events to the trial's directory, for scripts of older releases.
 
     Attributes:
         writer: The file that is written.

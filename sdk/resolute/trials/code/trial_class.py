@@ -1,4 +1,4 @@
-"""Importing a trial's class from the directory of a model definition."""
+"""Imports a trial's class from the directory of a model definition."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Where the bytes of checkpoints lie.
+"""The stores of checkpoint files.
 
-One protocol, the store in a directory, the choice of a store by its settings, and the examination that
-tries a store out.
+It has one protocol, the store in a directory and that in a bucket, the choice of a store by its settings, and
+the examination that tests a store.
 """

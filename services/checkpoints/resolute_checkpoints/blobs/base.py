@@ -1,4 +1,4 @@
-"""What the registry needs of a store. Every method may block: it is called in a thread of its own."""
+"""The protocol of a store. Every method may block, and is called in a thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """How to put one file straight to the store."""
+    """The requests by which one file is uploaded directly to the store."""
 
     path: str
     urls: tuple[str, ...]
@@ -41,7 +41,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FinishedUpload:
-    """A multipart upload whose parts are all there."""
+    """A multipart upload whose parts are all uploaded."""
 
     path: str
     upload_id: str
@@ -58,10 +58,10 @@ class OpenUpload:
 
 
 class BlobStore(Protocol):
-    """Keeps the files of checkpoints.
+    """A store of checkpoint files.
 
-    Every method raises ``UnavailableError`` when the store cannot be reached and ``FailedPreconditionError``
-    when it refuses the service.
+    Every method raises ``UnavailableError`` if the store cannot be reached, and ``FailedPreconditionError``
+    if it refuses the service.
     """
 
     def require_free(self, checkpoint_id: str) -> None:

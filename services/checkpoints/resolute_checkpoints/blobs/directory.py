@@ -1,4 +1,4 @@
-"""Checkpoints as subdirectories of one directory, which trials write in place."""
+"""Checkpoints as subdirectories of one directory, to which trials write directly."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class DirectoryStore:
-    """Keeps checkpoints in subdirectories named by their UUIDs.
+    """Stores checkpoints in subdirectories named by their UUIDs.
 
-    Symbolic links are followed as long as they stay within their checkpoint.
+    Symbolic links are followed if they stay within their checkpoint.
 
     Args:
         root: The directory; absolute.
-        known: Digests of files that were read before.
+        known: Known digests of files.
     """
 
     def __init__(self, root: Path, *, known: KnownDigests | None = None) -> None:
@@ -178,7 +178,7 @@ class DirectoryStore:
 
 
 class _Inspection:
-    """Looks at the files of one checkpoint; each directory is resolved once."""
+    """The inspection of one checkpoint's files, which resolves each directory once."""
 
     def __init__(self, base: Path) -> None:
         self._base = base

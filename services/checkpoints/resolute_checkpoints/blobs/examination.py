@@ -1,4 +1,4 @@
-"""Tries a store out, as trials and the service will use it, and says what is wrong with it."""
+"""Tests a store in the way in which trials and the service use it, and reports its faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONNECT_SECONDS, _READ_SECONDS = 5.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one step went."""
+    """The result of one step."""
 
     step: str
     passed: bool
@@ -42,12 +42,12 @@ class Finding:
 
 
 class Examiner:
-    """Tries stores out in a thread.
+    """Tests stores in threads.
 
     Args:
-        stores: Opens them.
-        workers: Threads.
-        clock: Compared with a store's.
+        stores: Opens stores.
+        workers: The threads.
+        clock: Clock that is compared with a store's clock.
     """
 
     def __init__(self, *, stores: StoreFactory, workers: BlobWorkers, clock: Clock) -> None:
@@ -98,7 +98,7 @@ def _create_probe(step: str, work: Callable[[], str]) -> Finding:
 
 
 class _BucketProbe:
-    """A checkpoint in a bucket that is not registered."""
+    """The test of a bucket, by a checkpoint that is not registered."""
 
     def __init__(self, store: BlobStore, clock: Clock) -> None:
         import urllib3  # here: a service starts without it
@@ -212,7 +212,7 @@ class _BucketProbe:
 
 
 class _DirectoryProbe:
-    """A checkpoint in a directory that is not registered."""
+    """The test of a directory, by a checkpoint that is not registered."""
 
     def __init__(self, store: BlobStore, path: str) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""From the recorded location of checkpoints to the store that reaches them."""
+"""Opens the store for the recorded location of checkpoints."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class StoreFactory:
     """Opens stores.
 
     Args:
-        roots: Below which places stores may lie.
-        buckets: How buckets are used.
-        clock: Tells when URLs expire.
+        roots: The allowed places of stores.
+        buckets: Settings for buckets.
+        clock: Clock for the expiry of URLs.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the system says of files, in the platform's own errors."""
+"""Turns errors of the operating system about files into the platform's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Below which places checkpoints may be stored, and which of them a script may name."""
+"""The roots: the places below which checkpoints may be stored, and those that a script may name."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SCHEMES = {Provider.S3: "s3", Provider.GCS: "gs", Provider.AZURE: "azure"}
 
 @dataclass(frozen=True, kw_only=True)
 class Roots:
-    """What the operator lists, and what the cluster has of its own.
+    """The places that the operator lists, and the cluster's own.
 
-    Where the operator lists nothing, configs of experiments may name any place outside of the cluster's home;
-    of directories only where the cluster has one user, which the experiments service knows. Scripts may
-    name no place but that of their config and what is below a root.
+    If the operator lists no places, configs of experiments may name any bucket, and any directory outside of
+    the cluster's home if the cluster has only one user. The experiments service checks the latter. Scripts
+    may name only the place of their config and places below a root.
     """
 
     directories: tuple[Path, ...] = ()

@@ -25,13 +25,13 @@ _FileKey = tuple[int, int, int, int, str]
 
 
 class KnownDigests:
-    """Digests of files that were read, by what changes with their content.
+    """Digests of read files, by attributes that change with the content.
 
-    A commit that is repeated after its answer got lost, and files that several checkpoints share, are read
-    once. May be used from several threads.
+    So a commit that is repeated after a lost answer, and files that several checkpoints share, are read once.
+    Several threads may use it.
 
     Args:
-        limit: How many are kept; the longest unused go first.
+        limit: Largest number of digests. The least recently used ones are removed first.
     """
 
     def __init__(self, *, limit: int = _REMEMBERED) -> None:
@@ -86,10 +86,10 @@ def can_compute(digest: str) -> bool:
 
 
 class Verifier:
-    """Reads files of checkpoints in threads of its own, so that long reads hold up no other call.
+    """Reads files of checkpoints in threads of its own, so that long reads delay no other call.
 
-    A script decides how long its files are, and a file full of holes may take days: of a storage's threads
-    the callers of one workspace have half.
+    A script determines the size of its files, and reading a large sparse file may take days. So the callers
+    of one workspace use at most half of a storage's threads.
 
     Args:
         workers: The threads.

@@ -1,4 +1,4 @@
-"""Threads for work on stores, which may block for as long as a file system does."""
+"""Threads for work on stores, which may block as long as a file system does."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class BlobWorkers:
-    """A few threads of a name, of which one storage has at most half: it may hang for ever.
+    """A few named threads. One storage uses at most half of them, because it may hang for ever.
 
     Args:
-        name: Begins the names of the threads.
-        threads: How many there are.
+        name: Prefix of the names of the threads.
+        threads: Number of threads.
     """
 
     def __init__(self, *, name: str, threads: int) -> None:

@@ -1,4 +1,4 @@
-"""Directories of workspaces within a directory of checkpoints, for trials that see no other part of it."""
+"""Subdirectories of a checkpoint directory, one for each workspace, for trials that see no other part."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the registry keeps, as values and their rules.
+"""The registry's values and their rules.
 
-Checkpoints, files, manifests, metadata, models, and which paths and digests are valid. Nothing here reads a
-database or a store.
+They are checkpoints, files, manifests, metadata, models, and the rules for valid paths and digests. Nothing
+here reads a database or a store.
 """

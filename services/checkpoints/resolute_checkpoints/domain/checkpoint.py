@@ -1,4 +1,4 @@
-"""What the registry keeps: checkpoints, their files, and where they are stored."""
+"""Checkpoints, their files, and the storages of the files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.errors import IllegalTransitionError
 
 
 class State(Enum):
-    """Life of a checkpoint."""
+    """The state of a checkpoint."""
 
     UPLOADING = "uploading"
     COMPLETED = "completed"
@@ -41,7 +41,7 @@ LIVE = READABLE | {State.UPLOADING}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Home:
-    """Where the bytes of a file are stored."""
+    """The checkpoint under which the bytes of a file are stored."""
 
     checkpoint_id: str
     """The checkpoint that uploaded them; they are stored under its name, also after it was deleted."""
@@ -75,13 +75,13 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryStorage:
-    """A directory that trials and service see under the same path."""
+    """A directory that trials and the service see under the same path."""
 
     path: str
 
 
 class Provider(Enum):
-    """API of an object store."""
+    """The kind of an object store, by its API."""
 
     S3 = "s3"
     GCS = "gcs"
@@ -106,7 +106,7 @@ Storage = DirectoryStorage | BucketStorage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Who wrote a checkpoint. Fields that do not apply are empty."""
+    """The trial, run and experiment that wrote a checkpoint. Fields that do not apply are empty."""
 
     trial_id: str = ""
     experiment_id: str = ""
@@ -160,7 +160,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One committed checkpoint, as retention sees it."""
+    """One committed checkpoint, with the data for retention."""
 
     checkpoint_id: str
     trial_id: str

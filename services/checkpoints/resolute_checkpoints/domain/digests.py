@@ -1,4 +1,4 @@
-"""Digests of files as ``algorithm:hex``."""
+"""Digests of files, written as ``algorithm:hex``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns that choose files of a checkpoint."""
+"""Patterns that select files of a checkpoint."""
 
 from __future__ import annotations
 

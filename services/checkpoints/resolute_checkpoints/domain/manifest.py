@@ -1,4 +1,4 @@
-"""What a writer commits: its files, its metadata, and the digest that tells two commits apart."""
+"""The content of a commit: its files, its metadata, and a digest that identifies it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOME_BYTES = 40
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything that makes a checkpoint what it is. Made by ``Manifest.checked``."""
+    """The content of a checkpoint: files and metadata. Create it by ``Manifest.checked``."""
 
     files: tuple[File, ...]
     metadata: Mapping[str, Any]

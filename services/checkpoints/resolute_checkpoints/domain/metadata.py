@@ -1,4 +1,4 @@
-"""The free metadata of a checkpoint, and the one thing in it that the registry needs."""
+"""The free metadata of a checkpoint, and the one key in it that the registry reads."""
 
 from __future__ import annotations
 

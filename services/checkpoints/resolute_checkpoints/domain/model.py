@@ -1,4 +1,4 @@
-"""What the registry keeps of models: names under which checkpoints are versions."""
+"""Models: names under which checkpoints are kept as versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LABELS = 100
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """Identifies a model by one of three."""
+    """The key of a model: one of three identifiers."""
 
     name: str = ""
     number: int = 0
@@ -28,7 +28,7 @@ class ModelKey:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who created a model or a version."""
+    """The user who created a model or a version."""
 
     name: str
     user_id: int | None = None
@@ -37,7 +37,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewModel:
-    """A model that is to be created."""
+    """A model to create."""
 
     name: str
     description: str = ""
@@ -50,7 +50,7 @@ class NewModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVersion:
-    """A version that is to be created."""
+    """A version to create."""
 
     checkpoint_id: str
     name: str = ""
@@ -74,7 +74,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A name under which checkpoints are versions."""
+    """A name under which checkpoints are kept as versions."""
 
     model_id: str
     number: int
@@ -120,7 +120,7 @@ class ModelVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFilter:
-    """Which models a list holds; empty fields filter nothing."""
+    """A filter of models. Empty fields filter nothing."""
 
     names: Collection[str] = ()
     name_contains: str = ""

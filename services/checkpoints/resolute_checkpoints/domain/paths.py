@@ -1,4 +1,4 @@
-"""Names of files within a checkpoint: kept exactly, of any script, and never leading out of it."""
+"""Names of files within a checkpoint. They are kept exactly, in any script, and never lead out of it."""
 
 from __future__ import annotations
 

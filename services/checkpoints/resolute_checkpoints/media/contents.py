@@ -23,8 +23,8 @@ class Contents:
 
     Args:
         stores: Opens storages.
-        workers: Threads for it.
-        cluster_id: UUID of the cluster, which begins the paths of its files that belong to no checkpoint.
+        workers: Threads for the work on storages.
+        cluster_id: UUID of the cluster, the prefix of the paths of files that belong to no checkpoint.
     """
 
     def __init__(self, *, stores: StoreFactory, workers: BlobWorkers, cluster_id: str) -> None:

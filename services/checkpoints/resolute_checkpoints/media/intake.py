@@ -1,4 +1,4 @@
-"""Takes batches of media exactly once: contents first, then one transaction in which the source moves on."""
+"""Stores batches of media exactly once: first contents, then one transaction that advances the source."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DIGESTS_AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a batch."""
+    """The result of storing a batch."""
 
     next_sequence: int
     """Everything below is stored, refused or dropped."""
@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What would be stored of a batch now."""
+    """The part of a batch that would be stored now."""
 
     admission: Admission
     fitted: Fitted
@@ -61,9 +61,9 @@ class Intake:
 
     Args:
         database: The service's database.
-        contents: Keeps large contents.
-        limits: How much a trial may log.
-        clock: Tells when the use of a workspace is looked up again.
+        contents: Stores large contents.
+        limits: Limits of a trial.
+        clock: Clock for the interval between two lookups of a workspace's usage.
     """
 
     def __init__(self, database: Database, contents: Contents, *, limits: MediaLimits, clock: Clock) -> None:

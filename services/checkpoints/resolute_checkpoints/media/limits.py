@@ -1,4 +1,4 @@
-"""Which media of a batch still fit under the limits; the rest is dropped and counted, never refused."""
+"""Selects the media of a batch that fit under the limits. The others are dropped and counted, not refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DROPPED = "media of this trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaLimits:
-    """How much a trial may log."""
+    """The limits of a trial's media."""
 
     bytes: ByteLimits = field(default_factory=lambda: ByteLimits(prefix="RESOLUTE_MEDIA"))
     """RESOLUTE_MEDIA_TRIAL_BYTES and RESOLUTE_MEDIA_WORKSPACE_BYTES."""
@@ -29,7 +29,7 @@ class MediaLimits:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a trial has stored, as far as a batch needs it."""
+    """The stored media of a trial that matter for a batch."""
 
     usage: Usage
     count: int
@@ -42,7 +42,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A batch, parted by whether it fits."""
+    """The part of a batch that fits, and the usage after it."""
 
     kept: Sequence[Item]
     usage: Usage

@@ -1,4 +1,4 @@
-"""Reads what trials have logged."""
+"""Reads the media of trials."""
 
 from __future__ import annotations
 

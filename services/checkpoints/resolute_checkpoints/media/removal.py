@@ -1,4 +1,4 @@
-"""Removes the media of an experiment: rows first, then the files, then the note of where these are."""
+"""Removes the media of an experiment: first rows, then files, then the record of the files' places."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Removal:
 
     Args:
         database: The service's database.
-        contents: Keeps large contents.
-        clock: Tells when an experiment was deleted.
+        contents: Stores large contents.
+        clock: Clock for the time of deletion.
     """
 
     def __init__(self, database: Database, contents: Contents, *, clock: Clock) -> None:

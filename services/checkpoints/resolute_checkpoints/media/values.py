@@ -1,4 +1,4 @@
-"""What is logged, as the intake works on it."""
+"""The media values that the intake processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROW_BYTES = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One logged object whose content is of its kind."""
+    """One logged object, whose content matches its kind."""
 
     sequence: int
     name: str
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One object that breaks a rule and is not kept."""
+    """One object that violates a rule and is not stored."""
 
     sequence: int
     message: str

@@ -1,4 +1,5 @@
-"""What callers do with checkpoints and models.
+"""The operations of callers on checkpoints and models.
 
-Begin, upload, commit, seal and list, register versions, reuse files that were sent before, and download.
+Callers begin, upload, commit, seal, list and download checkpoints, register versions, and reuse files that
+were sent before.
 """

@@ -1,4 +1,4 @@
-"""The two-phase registry: begin, upload, commit. A checkpoint exists for others once it is committed."""
+"""The two-phase registry: begin, upload, commit. A checkpoint is visible to others once it is committed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _IDENTIFIER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """A checkpoint that is to be begun."""
+    """A checkpoint to begin."""
 
     checkpoint_id: str
     owner: Owner
@@ -52,7 +52,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A checkpoint that is to be committed: its files are stored."""
+    """A checkpoint to commit, whose files are stored."""
 
     checkpoint_id: str
     run: int
@@ -64,13 +64,13 @@ class Registry:
     """Registers checkpoints.
 
     Args:
-        database: Keeps them.
-        stores: Opens the store of each.
-        workers: Threads for looking at files.
-        verifier: Compares files with their digests.
+        database: The service's database.
+        stores: Opens the store of each checkpoint.
+        workers: Threads for inspecting files.
+        verifier: Verifies files by their digests.
         remover: Removes the files of aborted checkpoints.
-        clock: Tells the time of changes.
-        cluster_id: UUID of the cluster, which is no checkpoint's.
+        clock: Clock for the times of changes.
+        cluster_id: UUID of the cluster, which no checkpoint may have.
     """
 
     def __init__(

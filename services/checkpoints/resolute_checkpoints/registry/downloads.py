@@ -1,4 +1,4 @@
-"""Bytes of committed checkpoints, for callers that cannot reach the store."""
+"""Contents of committed checkpoints, for callers that cannot access the store."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Downloads:
         database: The registry.
         stores: Opens the store of each checkpoint.
         workers: Threads for reading.
-        clock: Tells for how long a checkpoint is kept for its reader.
-        url_seconds: How long presigned URLs can be used.
+        clock: Clock for the time for which a checkpoint is kept for its reader.
+        url_seconds: Validity of presigned URLs, in seconds.
     """
 
     def __init__(

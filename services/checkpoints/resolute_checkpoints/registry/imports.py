@@ -1,4 +1,4 @@
-"""Checkpoints and models of other clusters, taken over as they were there. What is here already stays."""
+"""Imports checkpoints and models of other clusters with their original data. Existing ones stay unchanged."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class ImportedModel:
 
 
 class Imports:
-    """Takes over what other clusters have registered.
+    """Imports checkpoints and models of other clusters.
 
     Args:
         database: The registry.
-        stores: Says which storages may be named.
-        workers: Threads for looking at directories.
-        clock: Tells the time of the import.
+        stores: Checks which storages may be named.
+        workers: Threads for inspecting directories.
+        clock: Clock for the time of the import.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Models: checkpoints under names, as versions that nothing deletes."""
+"""Models: checkpoints under names, as versions that are never deleted."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 class Models:
-    """Keeps models.
+    """Creates, changes and lists models and their versions.
 
     Args:
         database: The registry.
-        clock: Tells the time of changes.
+        clock: Clock for the times of changes.
     """
 
     def __init__(self, *, database: Database, clock: Clock) -> None:

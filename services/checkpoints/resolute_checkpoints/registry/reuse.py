@@ -1,4 +1,4 @@
-"""Files that earlier checkpoints of an experiment have sent already."""
+"""Finds files that an earlier checkpoint of the experiment has already uploaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from resolute_serving.database.engine import Database
 
 @dataclass(frozen=True, slots=True)
 class Reusable:
-    """What need not be sent, or may turn out so."""
+    """The files that need no upload, and those that may need none."""
 
     candidates: tuple[str, ...] = ()
     """Paths of files whose digest is wanted."""
@@ -31,12 +31,12 @@ class Reusable:
 
 
 class Reuse:
-    """Finds files that need not be sent.
+    """Finds files that need no upload.
 
     Args:
         database: The registry.
         stores: Opens the store of each checkpoint.
-        workers: Threads for looking at files.
+        workers: Threads for inspecting files.
     """
 
     def __init__(self, *, database: Database, stores: StoreFactory, workers: BlobWorkers) -> None:

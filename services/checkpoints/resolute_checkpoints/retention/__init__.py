@@ -1,5 +1,5 @@
-"""How checkpoints go.
+"""The deletion of checkpoints.
 
-The retention policy and its enforcement, deletion on request, the remover of files, and the collector that
-works in the background.
+It has the retention policy and its enforcement, deletion on request, the remover of files, and the collector
+that works in the background.
 """

@@ -1,4 +1,4 @@
-"""Clears up in the background: uploads that will not be committed, removals that failed or were cut short."""
+"""Cleans up in the background: abandoned uploads, and removals that failed or were interrupted."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _log = structlog.get_logger("collector")
 
 
 class Collector:
-    """Makes a pass now and then, from ``start`` to ``stop``.
+    """Makes a pass at intervals, from ``start`` to ``stop``.
 
     Args:
         database: The registry.
-        remover: Carries removals out.
-        clock: Tells the age of uploads.
-        settings: How old they may get, and how often passes are made.
+        remover: Carries out removals.
+        clock: Clock for the age of uploads.
+        settings: The age limit of uploads, and the interval of passes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Deletes checkpoints: marked durably, files first, rows last. What fails is repeated in the background."""
+"""Deletes checkpoints: they are marked durably, then files are removed, then rows. Failures are retried."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BATCH = 100
 
 
 class Deletions:
-    """Deletes what people, trials and the lifecycle of experiments no longer want.
+    """Deletes checkpoints at the request of users, of trials and of the lifecycle of experiments.
 
     Args:
         database: The registry.
-        remover: Carries removals out.
-        clock: Tells the time of changes.
-        cluster_id: UUID of the cluster, which begins the paths of its files that belong to no checkpoint.
-        media: Removes what trials have logged.
+        remover: Carries out removals.
+        clock: Clock for the times of changes.
+        cluster_id: UUID of the cluster, the prefix of the paths of files that belong to no checkpoint.
+        media: Removes the media of trials.
     """
 
     def __init__(

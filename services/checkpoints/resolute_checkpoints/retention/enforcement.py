@@ -1,4 +1,4 @@
-"""Deletes what an experiment's policy does not keep. Files go in the background, and are retried."""
+"""Deletes the checkpoints that an experiment's policy does not keep. Files are removed in the background."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRequest:
-    """What shall stay of one experiment."""
+    """The policy of one experiment, and the data that decide what it keeps."""
 
     experiment_id: str
     policy: RetentionPolicy
@@ -51,8 +51,8 @@ class RetentionEnforcer:
 
     Args:
         database: The registry.
-        clock: Tells the time of changes.
-        wake: Makes somebody remove the files of what was marked.
+        clock: Clock for the times of changes.
+        wake: Wakes the collector, which removes the files of marked checkpoints.
     """
 
     def __init__(self, *, database: Database, clock: Clock, wake: Callable[[], None]) -> None:

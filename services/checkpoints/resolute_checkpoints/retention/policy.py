@@ -1,11 +1,13 @@
-"""Which checkpoints of an experiment may go: a pure function of what there is and of the policy.
+"""Decides which checkpoints of an experiment may be deleted: a pure function of checkpoints and policy.
 
-Kept is the union of the best of the experiment, the best of each trial, the latest of each trial and its
-milestones. Only checkpoints with a validation at the same step have a rank among the best. Where the best
-are wanted of what has none, the latest stay in their place: a trial that has diverged keeps what it can go on
-from. While trials run, what they can continue from or go back to stays too, and so does every checkpoint of a
-trial that committed after its values were read: what the new one superseded may have become the best since.
-What a trial went back behind has no place in any of this.
+The kept checkpoints are the union of the best of the experiment, the best of each trial, the latest of each
+trial and its milestones. Only checkpoints with a validation at the same step have a rank among the best. If
+there are fewer ranked checkpoints than wanted, the latest ones take their places, so that a diverged trial
+keeps checkpoints to continue from.
+
+While trials run, the checkpoints that they can continue from or go back to are kept too. If a trial has
+committed a checkpoint after its values were read, all its checkpoints are kept, because the best one may have
+changed since. A checkpoint after the one to which its trial went back is never kept by any of these rules.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from resolute_serving.validation import invalid
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How many checkpoints stay."""
+    """The numbers of checkpoints to keep."""
 
     save_experiment_best: int = 0
     """Best of the experiment."""
@@ -51,7 +53,7 @@ class RetentionPolicy:
 
 
 class KeepReason(Enum):
-    """Why a checkpoint stays."""
+    """The reason why a checkpoint is kept."""
 
     PINNED = "pinned"
     """Also versions of models, and what was inherited."""
@@ -72,7 +74,7 @@ class KeepReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What retention decided; deleting and showing what would be deleted both read it."""
+    """The decision of retention, used both to delete and to show what would be deleted."""
 
     deleted: tuple[str, ...]
     """Identifiers, in the order in which the candidates came."""

@@ -1,4 +1,4 @@
-"""Removes files that are marked, and notes the outcome."""
+"""Removes marked files, and records the outcome."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _log = structlog.get_logger("removal")
 
 
 class Remover:
-    """Carries out removals that were taken on.
+    """Carries out accepted removals.
 
     Args:
-        database: Where outcomes are noted.
+        database: The service's database, for the outcomes.
         stores: Opens the store of each checkpoint.
-        workers: Threads of its own, so that a large removal holds up nothing else.
-        clock: Tells when a failed attempt is repeated.
+        workers: Threads of its own, so that a large removal delays no other work.
+        clock: Clock for the pause after a failed attempt.
     """
 
     def __init__(

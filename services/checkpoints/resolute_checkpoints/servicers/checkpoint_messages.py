@@ -1,4 +1,4 @@
-"""Messages about checkpoints to and from the registry's values. Requests are checked here."""
+"""Converts messages about checkpoints to and from the registry's values, and checks requests."""
 
 from __future__ import annotations
 

@@ -40,14 +40,14 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     """Serves ``CheckpointsService``.
 
     Args:
-        database: Where the lists are read.
-        registry: Begins, commits, changes.
+        database: The service's database, for lists.
+        registry: Begins, commits and changes checkpoints.
         reuse: Finds files that need not be uploaded.
         downloads: Reads files.
-        deletions: Deletes.
-        retention: Deletes what a policy does not keep.
+        deletions: Deletes checkpoints.
+        retention: Deletes checkpoints that a policy does not keep.
         examiner: Checks storages.
-        imports: Takes over checkpoints of other clusters.
+        imports: Imports checkpoints of other clusters.
     """
 
     def __init__(

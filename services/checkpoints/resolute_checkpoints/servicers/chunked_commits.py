@@ -1,4 +1,4 @@
-"""Commits that come in several messages: joined within bounds, for callers that may commit."""
+"""Joins commits that arrive in several messages, within bounds, for callers that may commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SENDING = "sending the commit"
 
 
 class _Chunk(Protocol):
-    """What the stream's messages hold."""
+    """The content of one message of the stream."""
 
     @property
     def chunk(self) -> CommitCheckpointRequest: ...
@@ -31,8 +31,8 @@ class ChunkedCommits:
     """Joins the messages of commits.
 
     Args:
-        owner_of: Names the trial that a commit's first message speaks for, and refuses a caller that may not
-            commit: before anything of the commit is kept.
+        owner_of: Returns the trial of a commit's first message. It refuses a caller that may not commit,
+            before any part of the commit is stored.
         limit: Most bytes of one commit.
     """
 

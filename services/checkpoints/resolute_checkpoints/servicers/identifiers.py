@@ -1,4 +1,4 @@
-"""Identifiers that callers send. A checkpoint's names a directory, so it is taken in one spelling only."""
+"""Checks identifiers from callers. A checkpoint's UUID names a directory, so only one spelling is valid."""
 
 from __future__ import annotations
 

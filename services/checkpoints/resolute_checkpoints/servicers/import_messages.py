@@ -1,4 +1,4 @@
-"""Messages about what other clusters have registered to values. Requests are checked here."""
+"""Converts messages about imported checkpoints and models to values, and checks requests."""
 
 from __future__ import annotations
 

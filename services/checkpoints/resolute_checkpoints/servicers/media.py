@@ -26,9 +26,9 @@ class MediaServicer(MediaServiceServicer):
     """Serves ``MediaService``.
 
     Args:
-        database: Where media are read.
-        intake: Takes what arrives.
-        contents: Keeps large contents.
+        database: The service's database.
+        intake: Stores batches.
+        contents: Stores large contents.
     """
 
     def __init__(self, database: Database, *, intake: Intake, contents: Contents) -> None:

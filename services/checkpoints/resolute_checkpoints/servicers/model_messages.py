@@ -1,4 +1,4 @@
-"""Messages about models to and from values. Requests are checked here."""
+"""Converts messages about models to and from values, and checks requests."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ class ModelsServicer(ModelsServiceServicer):
     """Serves ``ModelsService``.
 
     Args:
-        models: Keeps them.
-        imports: Takes over those of other clusters.
+        models: The models of the registry.
+        imports: Imports models of other clusters.
     """
 
     def __init__(self, models: Models, imports: Imports) -> None:

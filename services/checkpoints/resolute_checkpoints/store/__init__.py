@@ -1,4 +1,4 @@
-"""The tables of the registry, their reads and their writes.
+"""The tables of the registry, and the statements that read and write them.
 
 Every function works inside its caller's transaction.
 """

@@ -1,4 +1,4 @@
-"""Who changed what: one row for each change, in the transaction of the change."""
+"""The audit trail: one row for each change, written in the transaction of the change."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Fencing: which runs of a trial may write, and which experiments were deleted.
+"""Fencing: which runs of a trial may write, and which experiments are deleted.
 
-Each has a row that writers lock, so that on PostgreSQL a commit and the fence that excludes it take turns.
+Each trial and experiment has a row that writers lock, so that on PostgreSQL a commit and the fence that
+excludes it cannot overlap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ids of workspaces and users on rows from before 0.1.0, which have only names."""
+"""Ids of workspaces and users for rows from before 0.1.0, which have only names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints that nothing deletes: pinned ones, and versions of models."""
+"""Checkpoints that are never deleted: pinned ones, and versions of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What retention knows of checkpoints: values of the searcher's metric, who reads them, why they stay."""
+"""Retention's data about checkpoints: values of the searcher's metric, readers, and reasons for keeping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints in the database: begin, complete, read, list, patch."""
+"""Checkpoints in the database: begin, complete, read, list and patch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FILE_ORDERING = Ordering(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointFilter:
-    """Which checkpoints a list holds; empty fields filter nothing."""
+    """A filter of checkpoints. Empty fields filter nothing."""
 
     states: Collection[State]
     trial_ids: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""Rows of checkpoints and their files, to and from values."""
+"""Converts rows of checkpoints and their files to and from values."""
 
 from __future__ import annotations
 

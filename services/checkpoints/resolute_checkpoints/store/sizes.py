@@ -1,4 +1,4 @@
-"""How many bytes texts take, so that pages are bounded before they are read."""
+"""The sizes of texts in bytes, so that pages are bounded before they are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.sql.functions import GenericFunction
 
 
 class octet_length(GenericFunction[int]):  # noqa: N801 - the name of the SQL function
-    """Bytes of a text in UTF-8."""
+    """The number of bytes of a text in UTF-8."""
 
     type = sa.BigInteger()
     inherit_cache = True

@@ -1,7 +1,7 @@
-"""How many bytes checkpoints and media take, by workspace and by experiment.
+"""The bytes that checkpoints and media use, by workspace and by experiment.
 
-Rows of files go after the files: what is being deleted counts until it is gone, and so do the bytes of a
-deleted checkpoint that others share.
+Rows of files are removed after the files. So files that are being deleted count until they are removed, and
+files of a deleted checkpoint count while others share them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_EXPERIMENTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentUsage:
-    """What one experiment takes."""
+    """The usage of one experiment."""
 
     experiment_id: str
     checkpoint_count: int

@@ -1,5 +1,5 @@
-"""From a user's document to a complete config.
+"""Turns a user's document into a complete config.
 
-Reading YAML, rewriting older spellings to the current form, merging layers, filling in defaults, and
-checking between sections.
+It reads YAML, rewrites older spellings to the current form, merges layers, fills in defaults, and checks
+sections against each other.
 """

@@ -1,6 +1,6 @@
-"""Bringing older and shorter spellings to the one form that merging works on.
+"""Rewrites older and shorter spellings to the one form that merging uses.
 
-Nothing is checked here: a value of unexpected shape is left as it is, for validation to name it.
+It checks nothing: a value of unexpected shape is left unchanged, and validation reports it.
 """
 
 from __future__ import annotations

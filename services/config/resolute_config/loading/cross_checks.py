@@ -1,4 +1,4 @@
-"""Checks between sections of a merged config."""
+"""Checks the sections of a merged config against each other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_GRID_POINTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check and the fields that it looks at; it runs when each of them is good by itself."""
+    """A check with the fields that it reads. It runs if each of them is valid by itself."""
 
     needs: tuple[str, ...]
     run: Callable[..., Iterator[Fault]]

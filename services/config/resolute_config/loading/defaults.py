@@ -1,4 +1,4 @@
-"""Defaults that are merged, and those that differ for each experiment: its name and its seed."""
+"""Defaults: those that are merged, and those that differ for each experiment, its name and its seed."""
 
 from __future__ import annotations
 

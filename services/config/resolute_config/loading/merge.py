@@ -1,8 +1,8 @@
-"""Merging a config over the layers below it: a template, a workspace's or the cluster's defaults.
+"""Merges a config over the layers below it: a template, and the defaults of a workspace or of the cluster.
 
-Of scalars and lists the higher layer's counts; maps merge field by field; null is "not given". The table
-``_RULES`` names the fields that differ. All functions take canonical documents and leave them as they are;
-values of unexpected shape are replaced whole, for validation to name them.
+A scalar or list of the higher layer replaces that of the lower one. Maps merge field by field. Null means
+"not given". The table ``_RULES`` names the exceptions. All functions take canonical documents and do not
+change them. Values of unexpected shape are replaced as a whole, and validation reports them.
 """
 
 from __future__ import annotations

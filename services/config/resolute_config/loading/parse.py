@@ -1,4 +1,4 @@
-"""From a user's document to a complete config, in two phases.
+"""Turns a user's document into a complete config, in two phases.
 
 The first phase checks each layer separately: its values must be valid, but fields may be missing. The second
 checks the merged layers with all defaults: required fields must be present and consistent. Both phases always
@@ -29,7 +29,7 @@ from resolute_config.loading.merge import merge
 
 @dataclass(slots=True)
 class _Reading:
-    """The documents that could be read and the faults found so far."""
+    """The parsed documents, and the faults so far."""
 
     documents: list[dict[str, Any]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)

@@ -1,8 +1,8 @@
-"""What configs of Determined 0.12 say by other words: converted, each with a line that shows it.
+"""Converts the lengths of Determined 0.12's configs, each with a line that shows the conversion.
 
-Lengths were counted in steps: by fields of the searcher such as ``max_steps``, and by periods that are
-numbers. A layer that has a ``searcher.max_length`` does not count so. Values of unexpected shape stay, for
-validation to name them.
+Those lengths are numbers of steps: fields of the searcher such as ``max_steps``, and periods that are
+numbers. A layer with a ``searcher.max_length`` is not converted. Values of unexpected shape are left
+unchanged, and validation reports them.
 """
 
 from __future__ import annotations

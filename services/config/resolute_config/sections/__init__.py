@@ -1,1 +1,1 @@
-"""The sections of a config, one module each: their fields, types and checks within one section."""
+"""The sections of a config, one module for each: their fields, types and checks."""

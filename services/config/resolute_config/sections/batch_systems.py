@@ -18,8 +18,8 @@ class Slurm(Section):
     """Options for Slurm.
 
     Attributes:
-        slots_per_node: Slots to use of each node.
-        gpu_type: Kind of GPU to ask for.
+        slots_per_node: Number of slots to use on each node.
+        gpu_type: Kind of GPU to request.
         sbatch_args: Further options of ``sbatch``.
     """
 
@@ -33,7 +33,7 @@ class Pbs(Section):
     """Options for PBS.
 
     Attributes:
-        slots_per_node: Slots to use of each node.
+        slots_per_node: Number of slots to use on each node.
         pbsbatch_args: Further options of ``qsub``.
     """
 

@@ -60,7 +60,7 @@ class Image(Section):
 
 
 class EnvironmentVariables(Section):
-    """Environment variables for each class of device; of entries with one name the last counts.
+    """Environment variables for each class of device. Of entries with the same name the last counts.
 
     Attributes:
         cpu: Variables of trials without an accelerator.
@@ -93,9 +93,9 @@ class ProxyPort(Section):
 
     Attributes:
         proxy_port: The port.
-        proxy_tcp: Whether it speaks plain TCP rather than HTTP.
-        unauthenticated: Whether anybody may reach it.
-        default_service_id: Whether it is reached under the trial's own id.
+        proxy_tcp: Whether the port serves plain TCP instead of HTTP.
+        unauthenticated: Whether the port can be reached without authentication.
+        default_service_id: Whether the port is reached under the trial's id.
     """
 
     proxy_port: Port = Field(description="a port from 1 to 65535")
@@ -105,7 +105,7 @@ class ProxyPort(Section):
 
 
 class RegistryAuth(Section):
-    """Credentials for the registry that holds the image; the fields are those of Docker's API."""
+    """Credentials for the image's registry. The fields are those of Docker's API."""
 
     hidden: ClassVar[frozenset[str]] = frozenset({"password", "auth", "identitytoken", "registrytoken"})
 
@@ -128,11 +128,11 @@ Enabled: TypeAlias = Annotated[bool | Literal["auto"], PlainValidator(_enabled)]
 
 
 class WarmStart(Section):
-    """Starts runs as forks of a process that has imported their modules.
+    """Warm starts: runs are forked from a process that has imported their modules.
 
     Attributes:
-        enabled: Whether to do so; ``auto`` for runs of one process in searches of several trials.
-        preload: Modules to import before; empty to learn them from the first run.
+        enabled: Whether runs start warm; ``auto`` for runs of one process in searches of several trials.
+        preload: Modules to import before the fork; empty to learn them from the first run.
     """
 
     shape: ClassVar[str] = "true, false, auto, or a map with enabled and preload"
@@ -154,7 +154,7 @@ def _configurable(pod_spec: dict[str, Any]) -> dict[str, Any]:
 
 
 class Environment(Section):
-    """Where a trial's processes run.
+    """The environment of a trial's processes.
 
     Attributes:
         image: Container image.
@@ -162,10 +162,10 @@ class Environment(Section):
         secrets: Secrets that the trial is given: names, or ``VARIABLE=NAME``.
         ports: Ports by name.
         proxy_ports: Ports that the cluster makes reachable.
-        force_pull_image: Whether to fetch the image even when it is there.
+        force_pull_image: Whether to pull the image even if it is present.
         registry_auth: Credentials for the image's registry.
-        add_capabilities: Linux capabilities to give to the container.
-        drop_capabilities: Linux capabilities to take from the container.
+        add_capabilities: Linux capabilities to add to the container.
+        drop_capabilities: Linux capabilities to remove from the container.
         pod_spec: Additions to the pod on Kubernetes.
         warm_start: Whether runs are forked from a process that has imported their modules.
     """

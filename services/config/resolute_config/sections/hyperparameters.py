@@ -32,7 +32,7 @@ class Const(Section):
     """The same value for every trial.
 
     Attributes:
-        val: Any value, null too.
+        val: The value, which may be of any type, including null.
     """
 
     null_is_value: ClassVar[frozenset[str]] = frozenset({"val"})
@@ -51,7 +51,7 @@ def _above_minval(maxval: float, info: ValidationInfo) -> float:
 
 
 class IntRange(Section):
-    """A whole number from ``minval`` to ``maxval``, both included.
+    """A whole number from ``minval`` to ``maxval``, including both.
 
     Attributes:
         minval: Smallest value.
@@ -79,7 +79,7 @@ class DoubleRange(Section):
 
     Attributes:
         minval: Smallest value.
-        maxval: Bound of the largest value.
+        maxval: Upper bound, not included.
         count: Number of points on a grid.
     """
 

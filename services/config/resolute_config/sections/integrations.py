@@ -1,4 +1,4 @@
-"""The ``integrations`` section: other systems that an experiment is connected with."""
+"""The ``integrations`` section: connections of an experiment to other systems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from resolute.contracts.documents.section import Flag, Int, Name, Section, Text
 
 
 class PachydermServer(Section):
-    """Where Pachyderm answers.
+    """The address of Pachyderm.
 
     Attributes:
         host: Name of the host.
@@ -24,10 +24,10 @@ class PachydermServer(Section):
 
 
 class PachydermProxy(Section):
-    """Where Pachyderm's proxy answers.
+    """The address of Pachyderm's proxy.
 
     Attributes:
-        scheme: Such as ``https``.
+        scheme: Scheme, such as ``https``.
         host: Name of the host.
         port: Its port.
     """
@@ -38,14 +38,14 @@ class PachydermProxy(Section):
 
 
 class PachydermDataset(Section):
-    """The data that an experiment is made from.
+    """The input data of an experiment.
 
     Attributes:
         project: Project.
         repo: Repository.
         commit: Commit.
         branch: Branch.
-        token: Token to read it with.
+        token: Token for reading the data.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"token"})
@@ -58,16 +58,16 @@ class PachydermDataset(Section):
 
 
 class Pachyderm(Section):
-    """The data in Pachyderm that an experiment is made from; read back by the client.
+    """The input data of an experiment in Pachyderm, which the client can read back.
 
     Attributes:
         pachd: The server.
         proxy: The proxy.
         dataset: The data.
-        project: Project, as earlier releases gave the data.
-        repo: Repository, likewise.
-        branch: Branch, likewise.
-        previous_commit: The commit before, likewise.
+        project: Project, as in earlier releases.
+        repo: Repository, as in earlier releases.
+        branch: Branch, as in earlier releases.
+        previous_commit: Previous commit, as in earlier releases.
     """
 
     pachd: PachydermServer | None = None
@@ -80,12 +80,12 @@ class Pachyderm(Section):
 
 
 class Webhooks(Section):
-    """Which webhooks are called for an experiment.
+    """The webhooks that are called for an experiment.
 
     Attributes:
         webhook_id: Numbers of webhooks.
         webhook_name: Names of webhooks.
-        exclude: Whether none is called.
+        exclude: Whether no webhook is called.
     """
 
     webhook_id: tuple[Int, ...] | None = None
@@ -94,11 +94,11 @@ class Webhooks(Section):
 
 
 class Integrations(Section):
-    """What other systems have to do with an experiment.
+    """The connections of an experiment to other systems.
 
     Attributes:
-        pachyderm: The data that it is made from.
-        webhooks: The webhooks that are called for it.
+        pachyderm: The input data.
+        webhooks: The webhooks that are called.
     """
 
     pachyderm: Pachyderm | None = None

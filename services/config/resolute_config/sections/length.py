@@ -1,4 +1,4 @@
-"""How long to train: a number of batches, records or epochs, or of the script's own unit."""
+"""Lengths of training: a number of batches, records or epochs, or of the script's own unit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Length:
     """A length of training.
 
     Attributes:
-        value: How many, 0 or more.
-        unit: Of what; None when the training script alone knows what it counts.
+        value: Number of units, 0 or more.
+        unit: The unit; None for the script's own unit.
     """
 
     value: int

@@ -34,10 +34,11 @@ Pattern: TypeAlias = Annotated[Name, AfterValidator(_pattern)]
 
 
 class LogAction(Section):
-    """What to do.
+    """The action of a log policy.
 
     Attributes:
-        type: ``cancel_retries`` does not restart the trial; ``exclude_node`` restarts it elsewhere.
+        type: Kind of action: ``cancel_retries`` does not restart the trial; ``exclude_node`` restarts it on
+            another node.
     """
 
     type: Literal["cancel_retries", "exclude_node"] = Field(description="one of cancel_retries, exclude_node")
@@ -49,12 +50,13 @@ class LogAction(Section):
 
 
 class LogPolicy(Section):
-    """A pattern and what to do when a line matches it.
+    """A pattern, and the action for lines that match it.
 
     Attributes:
-        pattern: Regular expression in RE2 syntax, looked for in each line; without one nothing matches.
-        action: What to do; without one the run is only labelled with the name.
-        name: What the policy is called. A bare name disables the lower layers' policy of that name.
+        pattern: Regular expression in RE2 syntax, which is searched for in each line. Without a pattern
+            nothing matches.
+        action: The action. Without one the run is only labelled with the name.
+        name: Name of the policy. A policy with only a name disables the lower layers' policy of that name.
     """
 
     advice: ClassVar[Mapping[str, str]] = {"signal": "renamed; give it as name"}

@@ -45,13 +45,13 @@ def _mode(mode: str) -> str:
 
 
 class BindMount(Section):
-    """A directory of the host inside the container.
+    """A directory of the host that is mounted into the container.
 
     Attributes:
         host_path: The directory on the host.
-        container_path: Where the container sees it; a relative path is one below the working directory.
+        container_path: Path in the container; a relative path is below the working directory.
         read_only: Whether the container may not write to it.
-        propagation: How mounts below it propagate.
+        propagation: Propagation of mounts below it.
     """
 
     host_path: AbsolutePath = Field(description="an absolute path on the host")
@@ -67,8 +67,8 @@ class Device(Section):
 
     Attributes:
         host_path: The device on the host.
-        container_path: Where the container sees it.
-        mode: What the container may do: r(ead), w(rite), m(ake nodes).
+        container_path: Path in the container.
+        mode: Permissions of the container: r(ead), w(rite), m(ake nodes).
     """
 
     shape: ClassVar[str] = 'a map with host_path and container_path, or "/host/path:/container/path[:rwm]"'

@@ -11,18 +11,18 @@ from resolute.contracts.documents.section import Count, Flag, Positive, Section,
 
 
 class Optimizations(Section):
-    """How a Trial class trains on several slots.
+    """Options for training a Trial class on several slots.
 
     Attributes:
-        aggregation_frequency: Batches whose gradients are gathered before they are exchanged.
-        average_aggregated_gradients: Whether gathered gradients are averaged rather than summed.
+        aggregation_frequency: Number of batches whose gradients are accumulated before they are exchanged.
+        average_aggregated_gradients: Whether accumulated gradients are averaged instead of summed.
         average_training_metrics: Whether training metrics are averaged over all slots.
         gradient_compression: Whether gradients are exchanged in half precision.
         mixed_precision: Level of mixed precision.
-        grad_updates_size_file: File with the sizes of gradients, to tune their fusion.
-        tensor_fusion_threshold: MiB of gradients that are exchanged together.
-        tensor_fusion_cycle_time: Milliseconds to wait for gradients to exchange together.
-        auto_tune_tensor_fusion: Whether Horovod finds both by itself.
+        grad_updates_size_file: File with the sizes of gradients, for tuning their fusion.
+        tensor_fusion_threshold: Amount of gradients that are exchanged together, in MiB.
+        tensor_fusion_cycle_time: Wait for further gradients to exchange together, in milliseconds.
+        auto_tune_tensor_fusion: Whether Horovod tunes both by itself.
     """
 
     aggregation_frequency: Positive = 1
@@ -37,13 +37,13 @@ class Optimizations(Section):
 
 
 class Profiling(Section):
-    """When to record the use of the system.
+    """The profiling of system usage.
 
     Attributes:
-        enabled: Whether to record at all.
-        begin_on_batch: First batch.
-        end_after_batch: Last batch; None records to the end.
-        sync_timings: Whether to wait for the GPU before times are taken.
+        enabled: Whether to record the usage.
+        begin_on_batch: Number of the first batch.
+        end_after_batch: Number of the last batch; None records to the end.
+        sync_timings: Whether to wait for the GPU before times are measured.
     """
 
     enabled: Flag = False

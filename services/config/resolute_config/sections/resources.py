@@ -54,14 +54,14 @@ Headers: TypeAlias = Annotated[dict[Text, Text], AfterValidator(_headers)]
 
 
 class MetadataProbe(Section):
-    """What each machine is asked, to learn that it is about to be taken away.
+    """The request by which each machine is asked whether it will be taken away.
 
     Attributes:
-        url: URL that is asked on the machine itself.
+        url: URL of the request, which is sent on the machine itself.
         headers: Headers of the request.
-        status: Status of an answer that means that the machine goes away; any other means that it stays.
-        contains: Text that such an answer must contain as well; empty for any.
-        interval: Seconds between two questions.
+        status: HTTP status that means that the machine will be taken away; any other means that it stays.
+        contains: Text that such an answer must also contain; empty for any text.
+        interval: Seconds between two requests.
         timeout: Seconds to wait for an answer.
     """
 
@@ -79,8 +79,10 @@ class Preemptible(Section):
     """Machines that may be taken away at any time.
 
     Attributes:
-        enabled: Whether trials run on such machines: then an end without a word is no failure of theirs.
-        metadata: How a machine says that it goes away; None where its engine, or SIGTERM, says so.
+        enabled: Whether trials run on such machines. An unexplained end then does not count as a failure of
+            the trial.
+        metadata: Request that tells whether a machine will be taken away; None if its engine or SIGTERM tells
+            it.
     """
 
     shape: ClassVar[str] = "true, false, or a map with metadata"
@@ -104,20 +106,20 @@ Priority: TypeAlias = Annotated[Int, BeforeValidator(_urgency), Field(ge=1, le=L
 
 
 class Resources(Section):
-    """What a trial needs.
+    """The resources of a trial.
 
     Attributes:
-        slots_per_trial: Slots of each trial; 0 is a trial that needs none.
-        max_slots: Most slots that the whole experiment may hold; None is no limit.
+        slots_per_trial: Number of slots of each trial; 0 for trials without slots.
+        max_slots: Most slots that the whole experiment may hold; None for no limit.
         weight: Share of the experiment among others, under fair-share scheduling.
-        priority: Urgency from 1 (most) to 99; None takes the cluster's default.
-        resource_pool: Pool to run in; empty takes the default.
-        shm_size: Bytes of shared memory of a container.
-        devices: Devices given to the container.
+        priority: Urgency from 1 (most urgent) to 99; None for the cluster's default.
+        resource_pool: Pool to run in; empty for the default pool.
+        shm_size: Size of a container's shared memory in bytes.
+        devices: Devices of the host that the container gets.
         is_single_node: Whether all slots of a trial must be on one node.
-        preemptible: Whether machines may be taken away, and how they say so.
-        native_parallel: Of old configs; ignored.
-        agent_label: Of old configs; ignored.
+        preemptible: Whether machines may be taken away, and how they announce it.
+        native_parallel: Field of old configs; ignored.
+        agent_label: Field of old configs; ignored.
     """
 
     slots_per_trial: SmallCount = 1

@@ -27,14 +27,14 @@ _IN_STEPS = "removed; give the length of a trial as max_length, such as {batches
 
 
 class CommonSearcher(Section):
-    """What every search has.
+    """The fields of every search.
 
     Attributes:
         name: The search method.
-        metric: The validation metric that decides.
+        metric: The validation metric by which the search decides.
         smaller_is_better: Whether a smaller value of the metric is better.
-        source_trial_id: Start every trial from the latest checkpoint of this trial.
-        source_checkpoint_uuid: Start every trial from this checkpoint.
+        source_trial_id: Trial from whose latest checkpoint every trial starts.
+        source_checkpoint_uuid: Checkpoint from which every trial starts.
     """
 
     advice: ClassVar[Mapping[str, str]] = {
@@ -58,7 +58,7 @@ class CommonSearcher(Section):
 
 
 class SingleSearcher(CommonSearcher):
-    """One trial. Without ``max_length``, or with 0, it ends when its script does."""
+    """One trial. Without ``max_length``, or with 0, it ends when its script ends."""
 
     name: Literal["single"] = "single"
     max_length: SearchLength | None = None
@@ -82,18 +82,19 @@ class GridSearcher(CommonSearcher):
 
 
 class HalvingSearcher(CommonSearcher):
-    """What searches by successive halving share.
+    """The fields that searches by successive halving share.
 
-    The longest trial is as long as ``max_length`` says; or the trials report ``time_metric`` with each
-    validation and the search stops them as that reaches parts of ``max_time``.
+    The length of the longest trial is ``max_length``. Alternatively the trials report ``time_metric`` with
+    each validation, and the search stops them when it reaches fractions of ``max_time``.
 
     Attributes:
         max_trials: The number of trials.
         max_time: Value of ``time_metric`` at which the longest trial ends.
         time_metric: Name of the metric that measures how long a trial has trained, such as ``batches``.
-        divisor: Of the trials of a rung, one in ``divisor`` continues to the next.
-        max_concurrent_trials: How many trials run at a time; 0 lets the method choose.
-        stop_once: Decide at each rung whether the trial stops, never resume one that waited.
+        divisor: Reduction factor: one in ``divisor`` trials of a rung continues to the next.
+        max_concurrent_trials: Number of trials that run at one time; 0 lets the method choose.
+        stop_once: Whether each rung decides at once whether a trial stops, so that no trial waits and
+            resumes.
     """
 
     max_trials: Positive = Field(description="the number of trials, 1 or more")
@@ -135,7 +136,7 @@ class AdaptiveAshaSearcher(HalvingSearcher):
     """Several brackets of asynchronous successive halving, chosen by ``mode``.
 
     Attributes:
-        mode: How soon trials are stopped: ``aggressive``, ``standard`` or ``conservative``.
+        mode: How early trials are stopped: ``aggressive``, ``standard`` or ``conservative``.
         max_rungs: Most rungs of a bracket.
         bracket_rungs: Rungs of each bracket; empty lets ``mode`` choose.
     """
@@ -148,7 +149,7 @@ class AdaptiveAshaSearcher(HalvingSearcher):
 
 
 class CustomSearcher(CommonSearcher):
-    """A search driven from outside; fields that are not known here are passed on to it."""
+    """A search that a client drives. Unknown fields are passed on to it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -161,12 +162,13 @@ class OptunaSearcher(CommonSearcher):
 
     Attributes:
         max_trials: The number of trials.
-        max_length: How long the longest trial trains.
-        sampler: ``tpe``, ``gp``, ``cmaes``, ``qmc`` or ``random``.
+        max_length: Length of the longest trial.
+        sampler: Optuna's sampler: ``tpe``, ``gp``, ``cmaes``, ``qmc`` or ``random``.
         sampler_settings: Arguments of Optuna's sampler of that name.
-        max_concurrent_trials: How many trials run at a time (0: all).
-        num_rungs: Rungs at which a trial stops unless it is among the best; 1 for none.
-        divisor: Of the trials of a rung, one in ``divisor`` continues to the next.
+        max_concurrent_trials: Number of trials that run at one time (0: all).
+        num_rungs: Number of rungs; at each one a trial stops unless it is among the best. 1 for no early
+            stopping.
+        divisor: Reduction factor: one in ``divisor`` trials of a rung continues to the next.
     """
 
     name: Literal["optuna"] = "optuna"
@@ -180,11 +182,11 @@ class OptunaSearcher(CommonSearcher):
 
 
 class PluginSearcher(CommonSearcher):
-    """A search by a method that another distribution brings to the searcher service.
+    """A search by a method that another distribution adds to the searcher service.
 
     Attributes:
         method: Name of its entry point in the group ``resolute.search_methods``.
-        settings: What only the method understands.
+        settings: Settings that only the method interprets.
     """
 
     name: Literal["plugin"] = "plugin"

@@ -1,4 +1,4 @@
-"""The ``checkpoint_storage`` section: where checkpoints are kept, and which of them."""
+"""The ``checkpoint_storage`` section: the storage of checkpoints, and which checkpoints are kept."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ Bucket: TypeAlias = Annotated[Name, AfterValidator(_names_bucket)]
 
 
 class KeepEvery(Section):
-    """Milestones: the first checkpoint of each trial at or after every multiple. One of the fields is given.
+    """Milestones: the first checkpoint of each trial at or after every multiple. Exactly one field is given.
 
     Attributes:
-        batches: So many batches.
-        epochs: So many epochs; wants ``records_per_epoch`` and a fixed ``global_batch_size``.
-        hours: So many hours since 1970.
+        batches: Interval in batches.
+        epochs: Interval in epochs; requires ``records_per_epoch`` and a fixed ``global_batch_size``.
+        hours: Interval in hours, counted from 1970.
     """
 
     batches: Positive | None = None
@@ -68,15 +68,15 @@ class KeepEvery(Section):
 
 
 class CommonStorage(Section):
-    """What every storage has: which checkpoints to keep.
+    """The fields of every storage: which checkpoints to keep.
 
-    While trials run, each keeps what it can continue from too.
+    While trials run, the checkpoints that each can continue from are kept too.
 
     Attributes:
-        type: The kind of storage.
-        save_experiment_best: Best checkpoints of the whole experiment to keep.
-        save_trial_best: Best checkpoints of each trial to keep.
-        save_trial_latest: Latest checkpoints of each trial to keep.
+        type: Kind of storage.
+        save_experiment_best: Number of best checkpoints of the whole experiment to keep.
+        save_trial_best: Number of best checkpoints of each trial to keep.
+        save_trial_latest: Number of latest checkpoints of each trial to keep.
         keep_every: Milestones to keep.
     """
 
@@ -90,15 +90,15 @@ class CommonStorage(Section):
 
 
 class SharedFsStorage(CommonStorage):
-    """A directory that every node sees under one path.
+    """A directory that every node sees under the same path.
 
     Attributes:
         host_path: The directory on the host.
-        storage_path: Where below it; relative, or absolute inside it.
-        propagation: How mounts propagate into containers.
-        container_path: Of old configs; has no effect.
-        checkpoint_path: Of old configs; taken as ``storage_path``.
-        tensorboard_path: Of old configs; has no effect.
+        storage_path: Subdirectory for checkpoints; relative, or absolute inside the directory.
+        propagation: Propagation of mounts into containers.
+        container_path: Field of old configs; has no effect.
+        checkpoint_path: Field of old configs; taken as ``storage_path``.
+        tensorboard_path: Field of old configs; has no effect.
     """
 
     type: Literal["shared_fs"] = "shared_fs"
@@ -123,10 +123,10 @@ class SharedFsStorage(CommonStorage):
 
 
 class DirectoryStorage(CommonStorage):
-    """A directory that the user sees to: it must exist wherever trials run.
+    """A directory that the user provides: it must exist on every machine on which trials run.
 
     Attributes:
-        container_path: The directory as the trial sees it.
+        container_path: Path of the directory in the trial's container.
     """
 
     type: Literal["directory"] = "directory"
@@ -134,13 +134,13 @@ class DirectoryStorage(CommonStorage):
 
 
 class S3Storage(CommonStorage):
-    """A bucket of S3, MinIO or another store with that protocol.
+    """A bucket of S3, MinIO or another store with the S3 protocol.
 
     Attributes:
         bucket: Name of the bucket.
-        access_key: Key id; without it the usual places for credentials are asked.
-        secret_key: Secret of the key.
-        endpoint_url: Address of a store that is not Amazon's.
+        access_key: Id of the key; without it the usual sources of credentials are used.
+        secret_key: Secret of the access key.
+        endpoint_url: Address of a store other than Amazon's.
         prefix: What the names of all objects begin with.
     """
 
@@ -182,8 +182,8 @@ class AzureStorage(CommonStorage):
 
     Attributes:
         container: Name of the container.
-        connection_string: Address and credentials in one.
-        account_url: Address of the account, instead of the connection string.
+        connection_string: Connection string with address and credentials.
+        account_url: Address of the account, as an alternative to the connection string.
         credential: Credentials for the account's address.
     """
 

@@ -6,7 +6,8 @@
     resolute-services prepare --directory /etc/resolute --name gateway
     resolute-services tokens --directory /var/lib/resolute
 
-Settings are those of docs/services.md: variables, and files of variables that RESOLUTE_ENV_FILES names.
+The settings are described in docs/services.md: variables, and the files of variables that RESOLUTE_ENV_FILES
+names.
 """
 
 from __future__ import annotations

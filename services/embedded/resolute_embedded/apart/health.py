@@ -1,4 +1,4 @@
-"""Health checks of a service on this machine, by the port and the certificates of its settings."""
+"""Health checks of a service on this machine, with the port and the certificates of its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepares a new cluster of separate services: an id, secrets, certificates of its own authority."""
+"""Prepares a new cluster of separate services: its id, its secrets, and certificates of its own authority."""
 
 from __future__ import annotations
 

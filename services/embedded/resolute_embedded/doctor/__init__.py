@@ -1,7 +1,7 @@
 """`resolute doctor`.
 
-Checks of the machine, the home directory, the databases, the running cluster and its engines, each with a
-remedy for what it found.
+It checks the machine, the home directory, the databases, the running cluster and its engines. Each finding
+has a remedy.
 """
 
 from __future__ import annotations

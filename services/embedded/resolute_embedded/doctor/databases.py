@@ -1,4 +1,4 @@
-"""The databases of a home: whole, of the right schema, and not ahead of the clock."""
+"""Checks that the databases of a home are intact, have the current schema, and are not ahead of the clock."""
 
 from __future__ import annotations
 

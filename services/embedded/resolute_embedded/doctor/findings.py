@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """How a thing is."""
+    """The status of a checked object."""
 
     OK = "ok"
     """As it should be."""
@@ -19,7 +19,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     subject: str
     """What."""

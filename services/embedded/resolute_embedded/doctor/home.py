@@ -1,4 +1,4 @@
-"""Checks of the home directory: whether it is usable, and leftover files in it."""
+"""Checks of the home directory: whether it is usable, and its leftover files."""
 
 from __future__ import annotations
 

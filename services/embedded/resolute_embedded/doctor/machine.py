@@ -1,4 +1,4 @@
-"""Versions, disks and limits of this machine."""
+"""Checks of this machine: versions, disks and limits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The directory of one cluster: its identity, copies, keys, databases that move, and who serves it."""
+"""The home directory of one cluster: its identity, copies, keys, database moves, and its serving process."""

@@ -1,4 +1,4 @@
-"""Backups of a home: creating, restoring and adopting them; and the upgrade of databases."""
+"""Creates, restores and adopts backups of a home, and upgrades databases."""
 
 from __future__ import annotations
 

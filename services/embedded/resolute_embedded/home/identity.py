@@ -14,7 +14,7 @@ _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 @dataclass(frozen=True)
 class HomeIdentity:
-    """One directory on one machine."""
+    """The identity of one directory on one machine."""
 
     path: str
     """Its path, without symbolic links."""

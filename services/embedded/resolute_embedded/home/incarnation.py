@@ -1,4 +1,4 @@
-"""A new incarnation of a restored or copied cluster, which is separate from its original."""
+"""Makes a restored or copied cluster a new incarnation, separate from its original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rotates the key that signs tokens, for both ways to run a cluster."""
+"""Rotates the key that signs tokens, for clusters of one process and of separate services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens databases of a home to be read."""
+"""Opens databases of a home for reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the disk of a home has room for a start."""
+"""Checks that the disk of a home has enough space for a start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The home directory of a cluster of one machine, and the lock that lets only one process serve it."""
+"""The home directory of an embedded cluster, and the lock that allows only one process to serve it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from resolute.errors import FailedPreconditionError
 
 
 class HomeLock:
-    """Held by the process that serves a home, for as long as it lives; the kernel frees it when that dies.
+    """The lock of the process that serves a home. The kernel releases it when the process ends.
 
     Args:
-        path: The lock file; it holds the process id for people to read.
+        path: The lock file, which contains the process id for people.
     """
 
     def __init__(self, path: Path) -> None:
@@ -77,7 +77,7 @@ class HomeLock:
 
 @dataclass(frozen=True)
 class StateDirectory:
-    """Where everything of one embedded cluster lies."""
+    """The paths in the home directory of one embedded cluster."""
 
     home: Home
     """Its home directory."""

@@ -1,4 +1,4 @@
-"""Lets one process serve the PostgreSQL database of several homes; the others are refused, or stand by."""
+"""Lets one process serve the PostgreSQL database of several homes. The others are refused, or stand by."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ def _end_fenced() -> None:
 
 
 class FormerRuns:
-    """Ends runs of this home that the database does not count any more, since another home was served.
+    """Ends the runs of this home that the database no longer counts, because another home was served since.
 
-    Their trials go on there. What they left is sent when this home is served again.
+    Their trials continue there. The remaining data of these runs is sent when this home is served again.
 
     Args:
         state: The home; its lock is held.
-        holder: Its name.
+        holder: Name of the home.
     """
 
     def __init__(self, state: StateDirectory, holder: str) -> None:

@@ -1,1 +1,1 @@
-"""The addresses of a cluster of one process: its port, HTTP, and access from other machines."""
+"""The addresses of an embedded cluster: its port, HTTP, and access from other machines."""

@@ -1,4 +1,4 @@
-"""The HTTP gateway of the cluster of this machine. It is optional."""
+"""The optional HTTP gateway of an embedded cluster."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _log = structlog.get_logger("cluster")
 
 
 class ClusterHttp:
-    """Serves HTTP, or says why not.
+    """Serves HTTP, or gives the reason why it does not.
 
     Args:
-        settings: How it is served.
+        settings: Settings of HTTP.
         address: ``host:port`` of the services.
-        opened: The port; None where HTTP is not served.
-        peers: Tells the services who called.
-        missing: What it lacks here; empty if nothing, or if it was not asked for.
+        opened: The open port; None if HTTP is not served.
+        peers: Names the caller to the services.
+        missing: The requirement that is missing here; empty if none is, or if HTTP was not requested.
         serves: Whether this process still serves the cluster.
         tls: Its certificate; None for plain HTTP.
     """
@@ -85,7 +85,7 @@ class ClusterHttp:
             address: ``host:port`` of the services.
             port: The port that somebody wants; None for the last one, or else a free one.
             off: Whether HTTP is not wanted.
-            peers: Tells the services who called.
+            peers: Names the caller to the services.
             serves: Whether this process still serves the cluster.
             remote: How other machines reach the cluster; None if only this one does.
 

@@ -1,4 +1,4 @@
-"""The port of a start: the same as last time, because running trials look for the services there."""
+"""The port of a start: the previous one, because running trials call the services there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access to the cluster from other machines: a second port of gRPC, and HTTP, with TLS.
+"""Access to the cluster from other machines: a second gRPC port, and HTTP, with TLS.
 
 Processes of this machine use a plain loopback port, so that an expired certificate does not stop trials.
 """
@@ -23,7 +23,7 @@ _ALWAYS = "localhost"
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteOptions:
-    """What `resolute up` was asked for, of other machines."""
+    """The options of `resolute up` for access from other machines."""
 
     host: str = ""
     """Address to bind; empty for this machine alone."""
@@ -46,7 +46,7 @@ class RemoteOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteAccess:
-    """Ports for other machines."""
+    """The ports for other machines."""
 
     listener: Listener
     """That of gRPC."""

@@ -1,4 +1,4 @@
-"""The certificate of `resolute up --tls-self-signed`: made once, trusted by its fingerprint."""
+"""The certificate of `resolute up --tls-self-signed`: created once, trusted by its fingerprint."""
 
 from __future__ import annotations
 

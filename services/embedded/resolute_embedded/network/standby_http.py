@@ -1,4 +1,4 @@
-"""The HTTP port of a process that stands by: it tells load balancers to send no client here."""
+"""The HTTP port of a standby process, whose health check makes load balancers send no client to it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Users with their tokens and roles, workspaces with their projects, and how people sign in.
+"""Users with their tokens and roles, workspaces with their projects, and sign-in.
 
-The rest of this service uses this package. Of the rest, this package uses only the tables of experiments and
-runs: they tell what belongs to whom, and what is in use.
+The rest of this service uses this package. This package uses only the tables of experiments and runs, for
+their owners and for current usage.
 """

@@ -1,4 +1,4 @@
-"""Roles and workspaces for the access check of this service's own calls: its database as of now."""
+"""Roles and workspaces for the access check of this service's calls, read from its own database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resolute_serving.database.engine import Database
 
 
 class StoredAccessLookup:
-    """Reads the database at every question: only calls of users whose role in the cluster is too low ask any.
+    """Reads the database at every question. Only users whose role in the cluster is too low cause one.
 
     Args:
         database: This service's database.

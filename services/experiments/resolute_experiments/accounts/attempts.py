@@ -1,8 +1,8 @@
 """Limits of password attempts: for each name, for each client address, and in parallel.
 
-An attempt is counted before its password is hashed, so that parallel attempts count, too. A successful
-attempt is not counted. Clients that have signed in before send a device token (OWASP calls it a device
-cookie): their attempts are counted separately, so that others cannot lock a user out by trying passwords.
+An attempt is counted before its password is hashed, so that parallel attempts count too. A successful attempt
+is not counted. Clients that have signed in before send a device token (a "device cookie" in OWASP's terms).
+Their attempts are counted separately, so that others cannot lock a user out by trying passwords.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Passwords that are guessed first: common words, runs of keys, and what follows from the user's name.
+"""Common passwords: words that are guessed first, sequences of keys, and variants of the user's name.
 
-A cluster gives five tries a minute for a name. That stops no list of a few hundred, which is why these are
-refused; longer lists are used against stolen hashes, which scrypt makes expensive.
+A cluster allows five attempts a minute for a name. This does not stop a list of a few hundred passwords, so
+those are refused. Longer lists are used against stolen hashes, which scrypt makes expensive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Issues tokens, and decides when each of them ends.
+"""Issues tokens, and determines their expiry.
 
 A token that was issued with another token ends with it: it expires no later, and is revoked with it. A token
 that was issued after a sign-in with a password has its own expiry, because the user could sign in again. A
@@ -51,7 +51,7 @@ _WRONG_CODE = (
 
 @dataclass(frozen=True)
 class SignedToken:
-    """A token that was just signed."""
+    """A newly signed token."""
 
     text: str
     """The token itself."""
@@ -61,7 +61,7 @@ class SignedToken:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenParameters:
-    """What somebody asks for."""
+    """The parameters of a requested token."""
 
     ttl: float
     """Seconds that it is valid."""
@@ -74,8 +74,8 @@ class TokenIssuer:
     """Issues tokens of users and services.
 
     Args:
-        core: What all handlers of this service share.
-        signer: Signs them.
+        core: The context that all handlers share.
+        signer: Signs tokens.
     """
 
     def __init__(self, core: ServiceContext, signer: TokenSigner) -> None:

@@ -1,4 +1,4 @@
-"""Whose new workspaces and projects are."""
+"""The owners of new workspaces and projects."""
 
 from __future__ import annotations
 

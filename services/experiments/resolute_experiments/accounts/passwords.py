@@ -1,4 +1,4 @@
-"""Passwords: kept as salted scrypt hashes."""
+"""Passwords, stored as salted scrypt hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes refused calls into the audit log, and limits the number of these rows."""
+"""Writes refused calls to the audit log, and limits the number of their rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _log = structlog.get_logger("audit")
 
 
 class RefusalLog:
-    """Writes every five seconds, one row for equal refusals, and removes rows that are too old or too many.
+    """Writes one row for equal refusals, every five seconds, and removes rows that are too old or too many.
 
     Args:
         database: This service's database.
-        refusals: What was refused.
-        clock: Tells how old rows are.
-        sleep: Waits for the next time.
+        refusals: The refused calls.
+        clock: Clock for the age of rows.
+        sleep: Waits for the next pass.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Tokens for the SDK in the scripts of runs: for the owner, in one workspace. They end with the run."""
+"""Tokens for the SDK in scripts of runs: they act for the owner in one workspace, and end with the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from resolute_serving.context import Role, User
 
 @dataclass(frozen=True)
 class RunToken:
-    """Whom the SDK in a run speaks for, and what is stored of its token."""
+    """The user for whom the SDK in a run acts, and the stored data of its token."""
 
     user: User
     """The owner, in the workspace of the experiment alone."""

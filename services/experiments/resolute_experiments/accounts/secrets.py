@@ -1,4 +1,4 @@
-"""Secrets for scripts: whose they are, and which of them a run gets."""
+"""Secrets for scripts: their holders, and the secrets that a run gets."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MOST = 100
 
 
 class Secrets:
-    """Encrypts secrets on their way into the database, and decrypts them for runs.
+    """Encrypts secrets for the database, and decrypts them for runs.
 
     Args:
-        sealer: Has the key.
+        sealer: Encrypts and decrypts with the service's key.
     """
 
     def __init__(self, sealer: Sealer) -> None:

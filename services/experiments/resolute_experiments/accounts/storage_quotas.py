@@ -14,10 +14,10 @@ _DEADLINE = 60.0
 
 
 class StorageQuota:
-    """Asks the checkpoints service, which alone knows; not asked where there is no bound.
+    """Checks quotas with the usage from the checkpoints service, which it calls only if there is a bound.
 
     Args:
-        database: Knows the bounds.
+        database: This service's database, which has the bounds.
         clients: The other services.
     """
 

@@ -1,4 +1,4 @@
-"""What this cluster accepts of a config, and a config that was accepted."""
+"""The rules by which this cluster accepts configs, and accepted configs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A config that was taken."""
+    """An accepted config."""
 
     config: ExperimentConfig
     """The whole config, defaults filled in."""
@@ -27,9 +27,10 @@ class Accepted:
 
 @dataclass(frozen=True, kw_only=True)
 class Admission:
-    """What this cluster accepts.
+    """The rules by which this cluster accepts configs.
 
-    A value of its own, because a config that is right anywhere may ask for more than this cluster has.
+    They are separate from the config's own checks, because a valid config may ask for more than this cluster
+    has.
     """
 
     cluster_defaults: dict[str, Any] = field(default_factory=dict)

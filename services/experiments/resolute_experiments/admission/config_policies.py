@@ -16,7 +16,7 @@ _SLOTS = ("slots_per_trial", "max_slots")
 
 @dataclass(frozen=True)
 class Enforced:
-    """Policies that count for one config."""
+    """The policies that apply to one config."""
 
     policies: tuple[ConfigPolicies, ...] = ()
     """From those that win to those that yield."""

@@ -1,7 +1,8 @@
 """Completes submitted configs in a thread or in a worker process, so that other calls are not delayed.
 
-YAML takes seconds for each megabyte, and aliases can expand a short text. Short configs without aliases take
-milliseconds; all others are read in a process with limits, which is killed when its caller gives up.
+Parsing YAML takes seconds for each megabyte, and aliases can expand a short text. Short configs without
+aliases take milliseconds. All others are read in a process with limits, which is killed if its caller gives
+up.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class ConfigReader:
     """Reads configs in threads and in worker processes, which ``close`` ends.
 
     Args:
-        cluster_defaults: Lowest layer of the configs of runs outside of the cluster.
+        cluster_defaults: The lowest layer of the configs of runs outside of the cluster.
     """
 
     def __init__(self, cluster_defaults: dict[str, Any]) -> None:

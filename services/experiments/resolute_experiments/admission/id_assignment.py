@@ -1,4 +1,4 @@
-"""Ids of workspaces and users for objects that the checkpoints service stored by name, before 0.1.0."""
+"""Assigns ids of workspaces and users to objects that the checkpoints service stored by name before 0.1.0."""
 
 from __future__ import annotations
 

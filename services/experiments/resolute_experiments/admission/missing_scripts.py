@@ -1,7 +1,7 @@
-"""Whether the script of an entrypoint is among the files that come with it, judged by their names alone.
+"""Checks by file names whether the script of an entrypoint is part of the model definition.
 
-There is no warning where something else may provide it: a startup hook, a mount, an image, the shell, or an
-installed package.
+There is no warning if a startup hook, a mount, an image, the shell or an installed package may provide the
+script.
 """
 
 from __future__ import annotations

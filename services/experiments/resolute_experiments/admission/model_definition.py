@@ -12,7 +12,7 @@ MAX_COMPRESSED = 512 * 1024 * 1024
 
 
 class Archive:
-    """Collects an archive from its chunks and refuses one that is too large as soon as it is.
+    """Collects an archive from its chunks, and refuses it as soon as it is too large.
 
     Args:
         limit: Most bytes.

@@ -1,4 +1,4 @@
-"""Reads policies for configs as admins write them."""
+"""Parses the documents in which admins write policies for configs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from resolute_engines.configs.warning_rules import WarningRule
 
 @dataclass(frozen=True, kw_only=True)
 class PoolTerms:
-    """What one pool accepts. A value of its own, which worker processes are given."""
+    """The rules of one pool. It is a plain value, so it can be sent to worker processes."""
 
     name: str
     """The pool."""

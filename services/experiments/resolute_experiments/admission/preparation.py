@@ -1,4 +1,4 @@
-"""Makes whole configs of what their authors wrote; may take seconds."""
+"""Completes configs; this may take seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses configs whose checkpoints could not be stored, by asking the checkpoints service."""
+"""Refuses configs whose checkpoints could not be stored. It asks the checkpoints service."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _log = structlog.get_logger(__name__)
 class StorageRoots:
     """Asks the checkpoints service whether a config may name its storage.
 
-    One person on one machine may name any directory: it is that person's. Where others use the cluster, the
-    services read, write and delete for them with rights that they do not have, so their configs name
-    directories below the cluster's own or below one that the operator lists.
+    The only user of a cluster on one machine may name any directory. If others use the cluster, the services
+    act for them with permissions that these users do not have. So their configs may name only directories
+    below the cluster's own or below one that the operator lists.
 
-    A config passes while that service does not answer, if it names the cluster's own directory, or a bucket:
+    During an outage of that service a config is accepted if it names the cluster's own directory or a bucket:
     submissions need no other service, and a checkpoint outside of the roots is refused when it begins.
 
     Args:
-        database: Knows the users.
+        database: This service's database, which has the users.
         clients: The other services.
         shared: Whether other machines reach the cluster.
-        default: The ``checkpoint_storage`` of configs that name none.
+        default: The default ``checkpoint_storage`` of configs.
     """
 
     def __init__(

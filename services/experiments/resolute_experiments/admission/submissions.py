@@ -1,4 +1,4 @@
-"""Submits an experiment: creates it, or raises one error that gives the reason."""
+"""Submits an experiment: creates it, or raises one error with the reason."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """What a person wants to run."""
+    """A submitted config with its code."""
 
     request: Any
     """The message that asks for it, whose ``request_id`` makes a repeated call give the first answer."""
@@ -75,16 +75,16 @@ class Submission:
 
 
 class Submissions:
-    """Takes submissions.
+    """Accepts submissions.
 
     Args:
         database: This service's database.
         clock: Tells the time.
-        admission: Tells what this cluster accepts now.
-        storage_quota: Knows whether a workspace may have more checkpoints.
-        storage_roots: Knows where checkpoints may be stored.
+        admission: The rules by which this cluster accepts configs now.
+        storage_quota: Checks whether a workspace may have more checkpoints.
+        storage_roots: Checks where checkpoints may be stored.
         reader: Reads configs.
-        clients: Reach the service that knows checkpoints.
+        clients: The other services.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Reads the description that a script outside of the cluster sends of its run."""
+"""Parses the description that a script outside of the cluster sends of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Alerts: rules that say which events notify whom, and deliveries to webhooks, chats and mailboxes.
+"""Alerts: rules that send events to endpoints, and deliveries to webhooks, chats and mailboxes.
 
-An alert is written with what caused it, as a delivery for each endpoint, and sent until it is taken.
+An alert is written in the transaction of its cause, as a delivery for each endpoint. A delivery is sent until
+the endpoint accepts it.
 """

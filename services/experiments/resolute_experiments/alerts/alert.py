@@ -18,7 +18,7 @@ _TITLE, _TEXT = 200, 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """An event that people are notified of."""
+    """An event of which people are notified."""
 
     key: str
     """Identifies it: an endpoint receives each key once."""
@@ -46,7 +46,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is posted."""
+    """A request to an endpoint."""
 
     url: str
     body: bytes

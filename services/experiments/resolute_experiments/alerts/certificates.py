@@ -1,4 +1,4 @@
-"""When the certificates end that a service has."""
+"""The expiry times of a service's certificates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = structlog.get_logger("alerts")
 
 
 class Certificates:
-    """Reads files of certificates, each again when it was replaced.
+    """Reads certificate files, and reads a replaced file again.
 
     Args:
         files: PEM files, each with one certificate or several.

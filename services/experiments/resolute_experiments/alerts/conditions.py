@@ -1,4 +1,4 @@
-"""Alerts about what is so for a while: problems, quotas used up, tokens and certificates that end."""
+"""Alerts about lasting conditions: problems, exhausted quotas, and expiring tokens and certificates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = re.compile(r"[\d.,]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateEnd:
-    """When a certificate ends that is served, or trusted."""
+    """The expiry of a served or trusted certificate."""
 
     file: str
     """Where it lies."""

@@ -1,4 +1,4 @@
-"""The end of a connection, whatever its other side does until then."""
+"""Ends a connection at its deadline, whatever the other side does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends alerts: each delivery until it is taken, for at most 24 hours, and no endpoint delays another."""
+"""Sends alerts: a delivery is repeated until accepted, for at most 24 hours. No endpoint delays another."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _log = structlog.get_logger("alerts")
 
 
 class Endpoints:
-    """The documents of alerts, whose secrets are encrypted, and deliveries to their endpoints.
+    """The documents of alerts, with encrypted secrets, and deliveries to their endpoints.
 
     Args:
         sealer: Encrypts and decrypts documents.
-        settings: What the operator says of alerts.
+        settings: The operator's settings of alerts.
     """
 
     def __init__(self, sealer: Sealer, settings: AlertSettings) -> None:
@@ -109,11 +109,11 @@ class Endpoints:
 
 
 class AlertDelivery:
-    """Sends what is due, from ``run`` until the service stops.
+    """Sends due deliveries, from ``run`` until the service stops.
 
     Args:
-        core: What all handlers of this service share.
-        endpoints: Tells endpoints.
+        core: The context that all handlers share.
+        endpoints: Sends to endpoints.
     """
 
     def __init__(self, core: ServiceContext, endpoints: Endpoints) -> None:

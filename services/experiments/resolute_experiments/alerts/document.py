@@ -1,4 +1,4 @@
-"""The document of a workspace's alerts: endpoints, and the rules that lead to them."""
+"""The document of a workspace's alerts: endpoints, and rules that select events for them."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _address(address: str) -> str:
 
 
 class Endpoint(Section):
-    """What every endpoint has.
+    """The fields of every endpoint.
 
     Attributes:
-        name: What rules call it: at most 100 letters, digits, ``.``, ``_`` and ``-``.
-        type: The kind of endpoint.
-        only_named: Whether only experiments whose ``integrations.webhooks`` name it lead to it.
+        name: Name of the endpoint in rules: at most 100 letters, digits, ``.``, ``_`` and ``-``.
+        type: Kind of endpoint.
+        only_named: Whether only experiments that name the endpoint in ``integrations.webhooks`` use it.
     """
 
     name: Annotated[Text, AfterValidator(_endpoint_name)]
@@ -72,10 +72,10 @@ class Endpoint(Section):
 
 
 class Webhook(Endpoint):
-    """A server that takes JSON.
+    """A server that accepts JSON.
 
     Attributes:
-        url: Where it is posted.
+        url: URL to which the JSON is posted.
         secret: Key of the signature in ``X-Resolute-Signature``; empty for none.
     """
 
@@ -85,10 +85,10 @@ class Webhook(Endpoint):
 
 
 class Chat(Endpoint):
-    """An incoming webhook of a chat, whose URL is a secret.
+    """The incoming webhook of a chat. Its URL is a secret.
 
     Attributes:
-        url: The URL.
+        url: URL of the webhook.
     """
 
     type: Literal["slack", "teams", "discord"]
@@ -96,10 +96,10 @@ class Chat(Endpoint):
 
 
 class Mail(Endpoint):
-    """Mailboxes.
+    """One or several mailboxes.
 
     Attributes:
-        to: Their addresses.
+        to: Addresses of the mailboxes.
     """
 
     type: Literal["email"] = "email"
@@ -119,7 +119,7 @@ AnyEndpoint: TypeAlias = Annotated[
 
 
 class Rule(Section):
-    """Which events are sent to which endpoints.
+    """A rule that sends some events to some endpoints.
 
     Attributes:
         on: What happens: ``experiment`` or ``trial`` gets into a state, ``alert`` is raised by a script,
@@ -129,13 +129,14 @@ class Rule(Section):
             workspace is used up, ``node_lost`` for a run or a pool, ``problem`` of the cluster, such as a
             disk that is full, ``token`` or ``certificate`` ends soon.
         to: Names of endpoints.
-        states: For experiments and trials.
-        above: For ``metric``: sent when the last value is above it.
-        below: Likewise below it.
-        nan: Likewise when it is no number.
-        no_improvement: Likewise when the best value is so many batches old.
-        seconds: For ``queue_wait``, ``token`` and ``certificate``.
-        percent: For ``quota``: how much of one is used.
+        states: States of experiments or trials that cause an alert.
+        above: For ``metric``: upper bound; an alert is sent when the last value is above it.
+        below: For ``metric``: lower bound; an alert is sent when the last value is below it.
+        nan: For ``metric``: whether an alert is sent when the last value is not a number.
+        no_improvement: For ``metric``: number of batches without a better value after which an alert is sent.
+        seconds: For ``queue_wait``: length of the wait. For ``token`` and ``certificate``: time before their
+            end.
+        percent: For ``quota``: used share of the quota.
     """
 
     on: Literal[
@@ -177,8 +178,8 @@ class AlertsDocument(Section):
     """The alerts of a workspace, or of the cluster.
 
     Attributes:
-        endpoints: Where they go.
-        rules: Which events are sent.
+        endpoints: The endpoints.
+        rules: The rules.
     """
 
     endpoints: Annotated[tuple[AnyEndpoint, ...], Field(max_length=50)] = ()

@@ -1,6 +1,6 @@
-"""Requests to servers that people name: only to public addresses, without redirects, with bounded answers.
+"""Requests to servers that users name: only to public addresses, without redirects, with bounded answers.
 
-A name is looked up once, and only addresses that were checked are connected to.
+A name is looked up once, and connections are made only to the checked addresses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRANSLATED = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "2001::/32", "
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered."""
+    """The answer of a server."""
 
     status: int
     text: str

@@ -1,4 +1,4 @@
-"""Sends alerts as mails."""
+"""Sends alerts by mail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raises alerts in the transaction of what causes them: a delivery for each endpoint that a rule names."""
+"""Raises alerts in the transaction of their cause: one delivery for each endpoint that a rule names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator says of alerts."""
+"""The operator's settings of alerts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MailServer:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertSettings:
-    """What the operator says of alerts."""
+    """The operator's settings of alerts."""
 
     allowed: tuple[Network, ...] = ()
     """Networks that are not public and may be reached nevertheless."""

@@ -1,4 +1,4 @@
-"""Alerts that no single change causes: values, waits, and what is so for a while, looked at now and then."""
+"""Alerts without a single change as their cause: values, waits and conditions, checked at intervals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _log = structlog.get_logger("alerts")
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What is asked about the cluster, each only where rules are about it."""
+    """The conditions of the cluster that are checked, each only if rules mention it."""
 
     problems: Callable[[], Awaitable[Sequence[str]]]
     """Names its problems, such as full disks."""
@@ -71,11 +71,11 @@ class Observed:
 
 
 class AlertWatch:
-    """Looks for what rules are about that happens by the passing of time.
+    """Checks for conditions of rules that arise with time.
 
     Args:
-        core: What all handlers of this service share.
-        observed: What is asked about the cluster.
+        core: The context that all handlers share.
+        observed: The conditions of the cluster.
     """
 
     def __init__(self, core: ServiceContext, observed: Observed) -> None:

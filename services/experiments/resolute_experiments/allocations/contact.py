@@ -1,4 +1,4 @@
-"""Calls of one engine, and whether it answers."""
+"""Calls one engine, and records whether it answers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class EngineContact:
-    """An engine under the name that settings and messages have for it.
+    """An engine with its name in settings and messages.
 
     Args:
         engine: The engine.
         name: Its name.
-        clock: Measures for how long it was not asked.
+        clock: Measures the time since the last call.
     """
 
     def __init__(self, engine: Engine, *, name: str, clock: Clock) -> None:

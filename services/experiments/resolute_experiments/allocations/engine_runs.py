@@ -1,7 +1,7 @@
 """The runs of one engine.
 
-Every engine has its own tasks, so one that does not answer delays no other: its runs continue, and pending
-launches, reports, kills and releases are carried out once it answers again.
+Every engine has its own tasks, so an engine that does not answer delays no other one. Its runs continue, and
+pending launches, reports, kills and releases are carried out once it answers again.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _log = structlog.get_logger("fleet")
 
 
 class EngineRuns:
-    """Keeps the database's view of the containers of one engine true to what the engine reports.
+    """Updates the containers of one engine in the database by the engine's reports.
 
     Args:
         engine: Runs the containers.
         core: The service's database, clock and notifier.
-        name: Names the engine in settings and messages.
-        leases: Which runs renewed theirs.
-        specs: What the engine is given of runs.
-        spans: Receives what runs go through.
+        name: Name of the engine in settings and messages.
+        leases: The leases of runs.
+        specs: Builds the specs of runs for the engine.
+        spans: Receives the phases of runs.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""All engines of the cluster: each run belongs to the engine of its pool, and no engine waits for another."""
+"""The fleet: all engines of the cluster. A run belongs to its pool's engine; no engine delays another."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Fleet:
     """The engines and their pools.
 
     Args:
-        engines: The engines; one at least.
-        default_pool: Where experiments run that name no pool.
+        engines: The engines; at least one.
+        default_pool: Pool of experiments that name none.
         pools_are_named: Whether the settings name the pools.
     """
 

@@ -1,4 +1,4 @@
-"""What keeps runs from moving on, as their supervisors say with each renewal of a lease."""
+"""Hangs of runs, which supervisors report with each renewal of a lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For how long the files of failed runs are held, and whether there is room for them."""
+"""How long the files of failed runs are held, and whether there is space for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resolute_experiments.store.schema import runs as runs_table
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What is held of a run."""
+    """The held files of a run."""
 
     until: float
     """Unix time."""

@@ -1,4 +1,4 @@
-"""Runs whose GPUs do next to nothing, as their supervisors say with each renewal of a lease."""
+"""Runs with idle GPUs, which supervisors report with each renewal of a lease."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Leases of running allocations, in memory only: a lease counts time during which this service ran.
+"""Leases of running allocations, in memory only. A lease counts only the time during which this service runs.
 
 A service that is suspended with its machine, paused or starved receives no renewals. The monotonic clock does
-not show all of that, so only the time between consecutive looks counts.
+not show all of that, so only the time between consecutive checks counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Leases:
 
     Args:
         clock: Measures the uptime.
-        ttl: Seconds that a lease lasts without renewal.
+        ttl: Seconds for which a lease is valid without renewal.
     """
 
     def __init__(self, clock: Clock, *, ttl: float) -> None:

@@ -1,4 +1,4 @@
-"""The pools of all engines by name."""
+"""The pools of all engines, by name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CHOICE = "resources.resource_pool"
 
 
 class Pools:
-    """The pools, as they are now.
+    """The current pools.
 
     Args:
-        engines: The engines that have them.
-        default: Where experiments run that name no pool.
+        engines: The engines of the pools.
+        default: Pool of experiments that name none.
         named: Whether the settings name the pools.
     """
 

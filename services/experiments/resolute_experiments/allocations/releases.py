@@ -1,4 +1,4 @@
-"""Releases at one engine: of settled runs, after their remaining data was sent."""
+"""Releases settled runs from one engine, after their remaining data was sent."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _log = structlog.get_logger("fleet")
 
 
 class Releases:
-    """Has an engine forget runs that were settled, once what they left was sent.
+    """Removes settled runs from an engine, once their remaining data was sent.
 
     Args:
         contact: The engine.
-        database: Has the runs.
-        specs: What the engine is given of runs.
-        leases: Receives which runs were settled.
-        spans: Receives what runs go through.
-        clock: Says for how long files were held.
-        wake: Has ``release_again`` called soon.
+        database: This service's database.
+        specs: Builds the specs of runs for the engine.
+        leases: The leases, from which settled runs are removed.
+        spans: Receives the phases of runs.
+        clock: Measures how long files are held.
+        wake: Schedules an early call of ``release_again``.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from resolute_serving.database.remembered import Remembered
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpecs:
-    """Makes both of what the database has."""
+    """Builds both from the database."""
 
     database: Database
     """Has the runs."""

@@ -1,4 +1,4 @@
-"""Configs of new experiments derived from an existing config or from a trial with its weights."""
+"""Configs of new experiments, derived from an existing config or from a trial with its weights."""
 
 from __future__ import annotations
 

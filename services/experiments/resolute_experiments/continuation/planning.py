@@ -36,7 +36,7 @@ _GROWING = ("searcher.max_trials", "searcher.max_length", "searcher.max_time")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What an experiment continues with."""
+    """The planned continuation of an experiment."""
 
     config: dict[str, Any]
     """Its config from now on."""

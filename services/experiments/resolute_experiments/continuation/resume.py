@@ -1,7 +1,7 @@
-"""Carries out the continuation of ended experiments by calls of the searcher, whose refusals are final.
+"""Continues ended experiments by calls of the searcher. The searcher's refusals are final.
 
-Every call is idempotent by its request, so that this can be interrupted anywhere and repeated. Nothing is
-applied here: the effects come as actions of the search.
+Every call is idempotent by its request id, so the continuation can be interrupted anywhere and repeated. Its
+effects arrive as actions of the search.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Processing of ended runs.
+"""Processes ended runs.
 
-The exits of its containers are summarised to one, log policies are searched for in its lines, a pure list
-of rules decides what the end means for the trial, and the decision is recorded in one transaction.
+It combines the exits of a run's containers into one, and applies log policies to its lines. A list of rules
+decides the effect on the trial, and one transaction records the decision.
 """

@@ -1,6 +1,6 @@
 """Applies log policies to the lines of an ended run.
 
-The logs service searches, in RE2: it has the lines of every rank, also of a run whose supervisor was lost.
+The logs service searches with RE2. It has the lines of every rank, even of a run whose supervisor was lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = structlog.get_logger("policies")
 
 @dataclass(frozen=True, kw_only=True)
 class LogPolicyResult:
-    """What follows for the trial."""
+    """The consequences for the trial."""
 
     cancels_retries: bool = False
     """Whether a failure of this run is its last."""

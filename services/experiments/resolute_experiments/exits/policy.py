@@ -1,7 +1,7 @@
-"""The effect of a run's end on its trial: a pure decision from settled facts, as a list of rules.
+"""Decides the effect of a run's end on its trial: a pure function of settled facts, as a list of rules.
 
-The run is fenced off in the searcher and the checkpoints service first, so that it cannot change the decision
-any more; their answers are among the facts.
+The run is first fenced in the searcher and the checkpoints service, so that it can no longer change the
+facts. Their answers are among the facts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BARREN_ENDS = 3
 
 
 class EarlyExit(Enum):
-    """Why a trial's own code ended early."""
+    """The reason why a trial's own code ended early."""
 
     NONE = ""
     INVALID_HP = "INVALID_HP"
@@ -29,7 +29,7 @@ class EarlyExit(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Exit:
-    """How the processes of a run ended."""
+    """The exit of a run's processes."""
 
     lost: bool = False
     """Machine or supervisor was lost, so that its end was not observed."""
@@ -45,7 +45,7 @@ class Exit:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """Where the trial stood in its search when it was sealed."""
+    """The position of the trial in its search when its run was fenced."""
 
     uses_operations: bool
     """Whether the search works by operations; if not, an exit 0 is the trial's own end."""
@@ -62,7 +62,7 @@ class Operation:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialContext:
-    """The platform's side at the moment of the decision."""
+    """The platform's state of the trial at the time of the decision."""
 
     experiment: ExperimentState
     """State of the experiment."""
@@ -86,7 +86,7 @@ class TrialContext:
 
 @dataclass(frozen=True, kw_only=True)
 class ExitFacts:
-    """All that is known when a run has ended."""
+    """All facts about an ended run."""
 
     exit: Exit
     """How its processes ended."""
@@ -135,7 +135,7 @@ class ExitFacts:
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of the run and the trial."""
+    """The decision about the run and the trial."""
 
     run: RunEvent
     """What happens to the run."""
@@ -145,7 +145,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class OutcomeRule:
-    """How a run ended, and how one tells."""
+    """A rule for the outcome of a run."""
 
     when: str
     """For people."""
@@ -202,7 +202,7 @@ OUTCOME_RULES = (
 
 @dataclass(frozen=True)
 class TrialRule:
-    """What the end of a run means for its trial in one case."""
+    """A rule for the effect of a run's end on its trial."""
 
     when: str
     """The case, for people."""

@@ -24,7 +24,7 @@ _LONGEST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class SealResult:
-    """The answers of the other services when the run was sealed."""
+    """The answers of the other services when the run was fenced."""
 
     operation_length: int
     """Length of the trial's current operation."""
@@ -44,7 +44,7 @@ class SealResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of a run that ended."""
+    """The facts about an ended run."""
 
     exit: Exit
     """How its processes ended."""

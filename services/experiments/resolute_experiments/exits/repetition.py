@@ -1,7 +1,7 @@
-"""Decides whether a failure would occur again, so that another run of the trial would be pointless.
+"""Decides whether a failure would occur again, so that another run would be pointless.
 
-Only errors of the script itself are considered. Ends by signals, launches that an engine could not make,
-losses, and errors that name a network, a device or a time limit may be gone with the next run.
+Only errors of the script itself are considered. Ends by signals, failed launches, losses, and errors that
+name a network, a device or a time limit may not occur in the next run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_THIS_RUN = re.compile(r"0x[0-9a-fA-F]+|(?:/[^\s/'\"]+)+/")
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """How far a run came, and what ended it."""
+    """The failure of a run: its last step and its error."""
 
     run: int
     """Its number."""

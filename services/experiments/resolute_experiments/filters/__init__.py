@@ -1,1 +1,1 @@
-"""The language in which people say which experiments and trials they want."""
+"""The language of filters for experiments and trials."""

@@ -36,7 +36,7 @@ _HPARAMS = ("hparams.", "hyperparameters.")
 
 @dataclass(frozen=True)
 class Asking:
-    """Who filters, where and when."""
+    """The context of a filter: its user, workspace and time."""
 
     caller: str
     """Name of the user; what ``owner = me`` means."""

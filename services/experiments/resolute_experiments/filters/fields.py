@@ -1,4 +1,4 @@
-"""What filters can compare, and how each kind of field is compared."""
+"""The fields that filters can compare, and the comparison of each kind of field."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 @dataclass(frozen=True)
 class Fields:
-    """What can be compared of one kind of object."""
+    """The fields of one kind of object."""
 
     known: Mapping[str, Field]
     """By name."""

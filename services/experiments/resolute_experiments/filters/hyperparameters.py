@@ -1,4 +1,4 @@
-"""Comparisons with hyperparameters, which trials hold as JSON."""
+"""Comparisons with hyperparameters, which are JSON in the rows of trials."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _paths(name: str) -> list[Sequence[str]]:
 
 
 class _Value:
-    """A value in the JSON of a trial; each database has functions of its own for it."""
+    """A value in the JSON of a trial, read by the functions of each database."""
 
     def __init__(self, path: Sequence[str], dialect: str) -> None:
         if dialect == "postgresql":

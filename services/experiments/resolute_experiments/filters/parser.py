@@ -1,4 +1,4 @@
-"""Reads filters."""
+"""Parses filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a filter says, as a tree."""
+"""The syntax tree of a filter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute_serving.validation import invalid
 
 @dataclass(frozen=True)
 class Text:
-    """A word without a field: part of the name."""
+    """A word without a field, which is searched for in the name."""
 
     text: str
 
@@ -34,14 +34,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Negation:
-    """What must not hold."""
+    """A condition that must not hold."""
 
     part: Node
 
 
 @dataclass(frozen=True)
 class Group:
-    """Parts of which all must hold, or any."""
+    """Conditions of which all must hold, or at least one."""
 
     parts: tuple[Node, ...]
     is_any: bool = False

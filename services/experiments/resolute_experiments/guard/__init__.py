@@ -1,1 +1,1 @@
-"""The guard of an experiment: it finds bad reports of training, and lets the trial go back."""
+"""The guard of an experiment: it detects bad training reports, and sets the trial back to a checkpoint."""

@@ -1,4 +1,4 @@
-"""What follows from a bad report: the trial goes back, the experiment is paused, or it is only shown."""
+"""The reaction to a bad report: the trial goes back, the experiment is paused, or only a warning is shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEGINS = "guard: "
 
 @dataclass(frozen=True, slots=True)
 class BadReport:
-    """A report that is bad."""
+    """A bad report."""
 
     steps: int
     fault: str

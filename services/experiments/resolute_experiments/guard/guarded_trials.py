@@ -1,4 +1,4 @@
-"""Trials whose reports a guard judges, and how far it has judged them."""
+"""Trials with a guard, and the position up to which their reports were judged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resolute_experiments.store.schema import experiments, runs, trials
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedTrial:
-    """A trial that runs, and has a guard."""
+    """A running trial with a guard."""
 
     trial_id: str
     experiment_id: str

@@ -1,4 +1,4 @@
-"""Which values of a metric are bad."""
+"""Judges which values of a metric are bad."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_VALUES = 5
 
 
 class Judge:
-    """Judges the values of one trial in their order.
+    """Judges the values of one trial in order.
 
     Args:
         guard: The section of the config.
@@ -51,10 +51,10 @@ class Judge:
 
 
 class _Window:
-    """The last values, also in order: a page of reports is judged on the event loop.
+    """The last values, which are also kept sorted, because a page of reports is judged on the event loop.
 
     Args:
-        size: How many are kept.
+        size: Number of values.
     """
 
     def __init__(self, size: int) -> None:

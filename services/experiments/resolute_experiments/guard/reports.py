@@ -1,4 +1,4 @@
-"""The reports of training that a guard judges, from the metrics service."""
+"""Reads the training reports that a guard judges from the metrics service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEADLINE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report of training."""
+    """A training report."""
 
     steps: int
     value: float | None

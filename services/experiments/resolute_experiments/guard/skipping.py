@@ -1,4 +1,4 @@
-"""Which batches a trial leaves out after it has gone back."""
+"""The batches that a trial leaves out after it went back."""
 
 from __future__ import annotations
 

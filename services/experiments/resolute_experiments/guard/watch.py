@@ -1,4 +1,4 @@
-"""Judges the reports of trials while they run."""
+"""Judges the reports of running trials."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _log = structlog.get_logger("guard")
 
 
 class GuardWatch:
-    """Judges what trials report whose experiments have a guard.
+    """Judges the reports of trials whose experiments have a guard.
 
     Args:
-        core: What all parts of this service share.
+        core: The context that all parts of this service share.
         clients: The other services.
     """
 

@@ -1,1 +1,1 @@
-"""Experiments that other clusters ran: read, and recorded as they were there."""
+"""Imports experiments that other clusters ran, with their original data."""

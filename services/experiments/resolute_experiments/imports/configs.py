@@ -1,7 +1,7 @@
-"""Reads the config of an experiment that another cluster ran: no pool is asked, since nothing of it starts.
+"""Reads the config of an imported experiment. No pool checks it, because it never starts.
 
-A config that cannot be read here as a whole is kept as it was written, above the defaults. A large one takes
-seconds.
+A config that cannot be read completely is kept unchanged, merged over the defaults. Reading a large config
+takes seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEPT = frozenset({"save_experiment_best", "save_trial_best", "save_trial_latest
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedConfig:
-    """A config without secrets."""
+    """An imported config without its secrets."""
 
     content: dict[str, Any]
     """The whole config, defaults filled in."""

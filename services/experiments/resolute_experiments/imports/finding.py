@@ -1,4 +1,4 @@
-"""Finds what was imported, by its number on the other cluster."""
+"""Looks up imported objects by their numbers on the other cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resolute_experiments.store.schema import experiments, trials, workspaces
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where an experiment or a trial of another cluster is now."""
+    """The identity here of an imported experiment or trial."""
 
     external_id: str
     number: int

@@ -1,7 +1,6 @@
-"""Experiments of other clusters, taken over as they were there. Nothing is ever scheduled for them.
+"""Records imported experiments with their original data. They are never scheduled.
 
-Every function runs inside one transaction. What is here already stays as it is, so that an import may be
-repeated.
+Every function runs inside one transaction. Existing objects are not changed, so an import may be repeated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inputs from other services for the actions of a search, and the acknowledgement of unapplied actions."""
+"""Data from other services for the actions of a search, and the acknowledgement of unapplied actions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute_experiments.clients import Clients
 
 @dataclass(frozen=True)
 class LatestCheckpoint:
-    """The newest checkpoint that a trial has by itself."""
+    """The latest checkpoint that a trial itself has written."""
 
     checkpoint_id: str
     steps_completed: int
@@ -21,7 +21,7 @@ class LatestCheckpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionInputs:
-    """The answers of the others."""
+    """The answers of the other services."""
 
     last_action: int = 0
     """Sequence of the last of all actions; a shutdown before it is void, since its search continued."""

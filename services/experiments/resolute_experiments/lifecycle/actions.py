@@ -1,4 +1,4 @@
-"""Applies the ordered actions of a search, each once: an action and the cursor past it commit together."""
+"""Applies the ordered actions of a search, each once: an action and the new cursor are committed together."""
 
 from __future__ import annotations
 

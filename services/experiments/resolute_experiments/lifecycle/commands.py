@@ -1,7 +1,6 @@
 """Users' commands on experiments and trials, as changes of this service's own database.
 
-Each function runs inside one transaction and leaves a consistent state behind. Nothing here calls another
-service.
+Each function runs inside one transaction and leaves a consistent state. Nothing here calls another service.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The controller of one experiment: the only code that calls other services for it.
 
 Two tasks run for a live experiment. One follows the actions of its search and applies each once. The other
-reads this service's database and does what is due: create the search, process ended runs,
-deliver messages, refresh the progress, end or remove the experiment. Each step can be interrupted anywhere
-and repeated: calls are idempotent, and what they lead to is written together with the fact that it was done.
+reads this service's database and takes due steps: it creates the search, processes ended runs, delivers
+messages, refreshes the progress, and ends or removes the experiment. Each step can be interrupted anywhere
+and repeated: calls are idempotent, and their effects are written together with the fact that the step was
+done.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _log = structlog.get_logger("controller")
 
 
 class FleetProtocol(Protocol):
-    """What a controller needs of the machines."""
+    """The methods of the fleet that a controller needs."""
 
     async def deliver_lines(self, ended: Sequence[Run]) -> None:
         """Sends, for a bounded time, the lines that runs left whose containers have ended."""
@@ -76,16 +77,16 @@ class FleetProtocol(Protocol):
 
 
 class ExperimentController:
-    """Leads one experiment until it has ended.
+    """Drives one experiment to its end.
 
     Args:
         experiment_id: UUID of the experiment.
-        core: What all parts of this service share.
+        core: The context that all parts of this service share.
         clients: The other services.
-        lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
-        machines: Where runs of it are, and what they left.
-        copy_metrics: Copies every change that the metrics service has now.
-        judge: Judges what a trial, given by its UUID, has reported until now.
+        lease_ttl: Seconds after which a lost machine is detected at the latest.
+        machines: The fleet, with the experiment's runs and their remaining data.
+        copy_metrics: Copies all current changes of the metrics service.
+        judge: Judges the reports so far of a trial, given by its UUID.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The controllers of all live experiments: one each, from its adoption until its end."""
+"""The controllers of all live experiments, one for each, from its adoption until its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Controllers:
 
     Args:
         notifier: Wakes the controllers.
-        controller: Makes the controller of an experiment, which is given by its UUID.
+        controller: Creates the controller of an experiment, given by its UUID.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Removes a deleted experiment from every service; data that can be rebuilt is removed last."""
+"""Removes a deleted experiment from every service. Data that could be recreated is removed last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of an experiment's name, description, labels and notes, and of those of a trial."""
+"""Edits the name, description, labels and notes of an experiment, and those of a trial."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_NOTES = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Edits:
-    """New values of fields; None leaves one as it is."""
+    """New values for the fields of an experiment. None leaves a field unchanged."""
 
     name: str | None = None
     description: str | None = None
@@ -64,7 +64,7 @@ class Edits:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialEdits:
-    """New values of fields; None leaves one as it is."""
+    """New values for the fields of a trial. None leaves a field unchanged."""
 
     labels: tuple[str, ...] | None = None
     notes: str | None = None

@@ -1,4 +1,4 @@
-"""The warning about a search whose trials never report its metric, and the pause that saves it the rest."""
+"""The warning about a search whose trials never report its metric, and the pause of such a search."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _log = structlog.get_logger("validations")
 
 
 class MetricWarning:
-    """Keeps the warning of one experiment up to date.
+    """Updates the warning of one experiment.
 
     Args:
         database: This service's database.
         clients: The other services.
-        notifier: Tells of changes.
-        clock: Measures how often the metrics service is asked while trials run.
-        timing: When a pause happens.
+        notifier: Notified of changes.
+        clock: Clock for the interval of calls to the metrics service while trials run.
+        timing: Time of a pause.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class MetricWarning:
 
 @dataclass(frozen=True)
 class _Reported:
-    """Names of metrics."""
+    """The names of the reported metrics."""
 
     numbers: frozenset[str]
     others: frozenset[str]

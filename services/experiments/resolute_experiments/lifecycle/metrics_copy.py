@@ -1,8 +1,8 @@
-"""Copies to the rows of trials what the metrics service knows: best and last validations, and last steps.
+"""Copies data of the metrics service to the rows of trials: best and last validations, and last steps.
 
-One cursor of validations serves all experiments: one call fetches all changes since then. So trials of old
+All experiments share one cursor of validations: one call fetches all changes since then. So trials of old
 homes, unmanaged trials and late reports need no special handling. Steps change with every batch of reports,
-and have no such order: they are asked for, of trials that run and once after each run.
+and their changes have no order. So they are fetched for running trials, and once after each run.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class MetricsCopy:
     Args:
         database: This service's database.
         clients: The other services.
-        notifier: Tells of changes.
-        clock: Tells the time of alerts.
+        notifier: Notified of changes.
+        clock: Clock for the times of alerts.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How far an experiment is, and when it will be done."""
+"""The progress of an experiment, and its expected end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_RATE = 0.1
 
 @dataclass
 class Pace:
-    """Progress while trials run; time in which none does counts for nothing."""
+    """The speed of progress while trials run. Time without running trials does not count."""
 
     seconds: float = 0.0
     gained: float = 0.0
@@ -50,13 +50,13 @@ class Pace:
 
 
 class Progress:
-    """Keeps the progress of one experiment up to date.
+    """Updates the progress of one experiment.
 
     Args:
         database: This service's database.
         clients: The other services.
-        notifier: Tells of changes.
-        clock: Tells the time, and how often the search is asked while trials run.
+        notifier: Notified of changes.
+        clock: Clock for times, and for the interval of calls to the searcher while trials run.
     """
 
     def __init__(

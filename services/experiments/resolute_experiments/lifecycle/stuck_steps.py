@@ -1,4 +1,4 @@
-"""Shows people that an experiment does not go on because a step of its controller fails again and again."""
+"""The warning that an experiment is stuck because a step of its controller fails repeatedly."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _log = structlog.get_logger("controller")
 
 
 class StuckSteps:
-    """Keeps the warning of one experiment while its steps fail, and takes it back when one succeeds.
+    """Sets the warning of one experiment while its steps fail, and removes it when one succeeds.
 
     Args:
         experiment_id: UUID of the experiment.
         database: This service's database.
-        notifier: Tells of changes.
+        notifier: Notified of changes.
         clock: Measures how long steps have failed.
     """
 

@@ -1,5 +1,5 @@
 """Retention of checkpoints, while trials run and after the end of their experiment.
 
-Those that its policy does not keep are deleted once others took their places, and at its end, or later if
-reports that decide about them were still on their way.
+A checkpoint that the policy does not keep is deleted once others have replaced it, and otherwise at the end
+of the experiment, or later if reports that decide about it have not arrived yet.
 """

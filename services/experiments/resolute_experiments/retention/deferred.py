@@ -1,6 +1,6 @@
-"""Applies the policies of experiments that could not be applied whole at their end.
+"""Deferred retention: applies policies that could not be applied completely at the end of an experiment.
 
-Reports were still on their way then, or checkpoints were being read.
+At that time reports had not arrived yet, or checkpoints were being read.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _log = structlog.get_logger("deferred-retention")
 
 
 class DeferredRetention:
-    """Collects the checkpoints that the end of an experiment had to leave. What is owed survives restarts.
+    """Deletes the checkpoints that remained at the end of an experiment. Pending work survives restarts.
 
     Args:
-        core: What all handlers of this service share.
-        clients: The services that know checkpoints and metrics.
-        unreported: Names the allocations of which reports have not all arrived.
+        core: The context that all handlers share.
+        clients: The other services.
+        unreported: Returns the allocations whose reports have not all arrived.
     """
 
     def __init__(self, core: ServiceContext, *, clients: Clients, unreported: Unreported) -> None:

@@ -1,7 +1,7 @@
-"""Deletes, while trials run, the checkpoints that lost their place when a trial committed another one.
+"""Live retention: deletes, while trials run, checkpoints that newer ones have replaced.
 
-The registry knows which trials have committed since retention last looked at them, so nothing is forgotten
-when this service is killed.
+The registry records which trials have committed since their last retention, so no work is lost if this
+service is killed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class LiveRetention:
     """Applies the policies of experiments that have not ended.
 
     Args:
-        core: What all handlers of this service share.
-        clients: The services that know checkpoints and metrics.
-        unreported: Names the allocations of which reports have not all arrived.
+        core: The context that all handlers share.
+        clients: The other services.
+        unreported: Returns the allocations whose reports have not all arrived.
     """
 
     def __init__(self, core: ServiceContext, *, clients: Clients, unreported: Unreported) -> None:

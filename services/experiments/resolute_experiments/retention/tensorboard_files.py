@@ -1,4 +1,4 @@
-"""TensorBoard files of experiments: trials write them beside their checkpoints."""
+"""TensorBoard files of experiments, which trials write beside their checkpoints."""
 
 from __future__ import annotations
 

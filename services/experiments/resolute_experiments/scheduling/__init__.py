@@ -1,6 +1,6 @@
 """Assignment of slots to trials.
 
-`policy` and `placement` are pure rules; the scheduler applies them to the queue; `jobs` shows and changes
-the queue; `wait_reasons` remembers why trials wait; `disabling` takes slots out of use; `draining` empties
-the cluster before a planned stop.
+`policy` and `placement` are pure rules, which `scheduler` applies to the queue. `jobs` shows and changes the
+queue. `wait_reasons` stores why trials wait. `disabling` takes slots out of use. `draining` empties the
+cluster before a planned stop.
 """

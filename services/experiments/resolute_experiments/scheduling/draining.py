@@ -1,4 +1,4 @@
-"""Drains the machines before a planned stop of this service."""
+"""Drains the cluster before a planned stop of this service."""
 
 from __future__ import annotations
 

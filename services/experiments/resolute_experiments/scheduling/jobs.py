@@ -1,4 +1,4 @@
-"""The queue as people see it: live experiments in the order in which the scheduler serves them."""
+"""The queue for users: live experiments in the order in which the scheduler serves them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is asked of a job; None leaves it."""
+    """A requested change of a job. None leaves a field unchanged."""
 
     priority: int | None = None
     weight: float | None = None

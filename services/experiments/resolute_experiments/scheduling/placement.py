@@ -1,7 +1,7 @@
 """Placement of a trial.
 
-It gets all its slots at once: on one node if one is large enough, otherwise on as few as possible. If an
-engine chooses the machines itself, its queue replaces them.
+A trial gets all its slots at once: on one node if one is large enough, otherwise on as few nodes as possible.
+If an engine chooses the machines itself, places in its queue replace the slots.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from resolute_engines.protocol import MOST_WITHOUT_SLOTS
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """The slots that a trial wants."""
+    """The slots that a trial needs."""
 
     slots: int
     """How many; zero for an auxiliary task, which needs none."""
@@ -27,7 +27,7 @@ class Demand:
 
 
 class Inventory(Protocol):
-    """What a pool has to give now."""
+    """The current capacity of a pool."""
 
     @property
     def free(self) -> frozenset[int]:
@@ -65,7 +65,7 @@ class Inventory(Protocol):
 
 @dataclass(frozen=True)
 class EngineQueue:
-    """The queue of an engine that places by itself: it has places for a number of allocations."""
+    """The queue of an engine that chooses the machines: it has places for a number of allocations."""
 
     room: int
     """Allocations that it can be given now."""
@@ -110,7 +110,7 @@ class EngineQueue:
 
 @dataclass(frozen=True)
 class SlotInventory:
-    """Every slot with its node, and which slots are free."""
+    """All slots with their nodes, and the free slots."""
 
     nodes: Mapping[int, int]
     """The node of each slot."""

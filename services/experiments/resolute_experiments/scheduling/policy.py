@@ -1,11 +1,13 @@
 """The scheduling policy: a pure function of waiting trials, running trials and free slots.
 
-The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
-weight is next, and within an experiment it is first come, first served. A next trial that does not fit holds
-back all trials behind it, so that a large trial gets its turn; it may preempt less urgent trials, which then
-checkpoint and queue again. Trials that wait only because of a limit of their experiment or its workspace do
-not hold back others. Where slots are given out here, trials without slots have a limit of their own, and
-share it alike; they preempt no trial. ``placement`` says which slots fit a trial.
+The more urgent priority comes first. Among equal priorities, the experiment with fewer slots for its weight
+is next; within an experiment, trials are served in order. If the next trial does not fit, all trials behind
+it wait, so that a large trial gets its turn. It may preempt less urgent trials, which then checkpoint and
+return to the queue.
+
+Trials that wait only because of a limit of their experiment or workspace do not hold back others. If the
+scheduler assigns the slots, trials without slots have a limit of their own, which they share by the same
+rules; they preempt no trial. ``placement`` chooses the slots of a trial.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from resolute_experiments.store.wait_reasons import Wait
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What an experiment may have, and how urgently."""
+    """The limits, priority and weight of an experiment."""
 
     max_slots: int | None = None
     """Slots that the whole experiment may hold; None for no limit."""
@@ -75,7 +77,7 @@ class SlotHolder:
 
 @dataclass(frozen=True)
 class Placement:
-    """Slots given to a trial."""
+    """The slots assigned to a trial."""
 
     trial_id: str
     slot_ids: tuple[int, ...]
@@ -83,7 +85,7 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What one pass of the scheduler decided."""
+    """The decisions of one pass of the scheduler."""
 
     placements: tuple[Placement, ...]
     """Who starts now, in order."""

@@ -1,4 +1,4 @@
-"""Returns slots to waiting trials and starts their runs."""
+"""The scheduler: assigns slots to waiting trials and creates their runs."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _log = structlog.get_logger("scheduler")
 
 
 class Scheduler:
-    """Runs a pass over the queue whenever slots are freed or asked for.
+    """Runs a pass over the queue whenever slots are freed or requested.
 
     Args:
         database: This service's database.
-        fleet: The machines.
-        notifier: Tells of changes.
+        fleet: The engines.
+        notifier: Notified of changes.
         clock: Tells the time.
         wait_reasons: Receives why trials wait.
-        preemption_timeout: Seconds that trials get to checkpoint when they must make room.
-        spans: Receives what runs go through.
+        preemption_timeout: Seconds for a preempted trial to checkpoint.
+        spans: Receives the phases of runs.
     """
 
     def __init__(

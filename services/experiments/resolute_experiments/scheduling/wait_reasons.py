@@ -1,4 +1,4 @@
-"""Why trials wait, as the scheduler's last pass recorded it."""
+"""The reasons why trials wait, as the scheduler's last pass recorded them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NOT_YET = "waits for the scheduler"
 
 
 class WaitReasons:
-    """Has in memory what the database has, so that a list of thousands of trials asks for nothing more.
+    """The database's reasons as a copy in memory, so that a list of thousands of trials needs no query.
 
     Args:
-        engine_reason: Says why an engine has not begun an allocation that it has.
+        engine_reason: Returns the reason why an engine has not started an allocation.
     """
 
     def __init__(self, engine_reason: Callable[[str], str] = lambda _: "") -> None:

@@ -1,4 +1,4 @@
-"""The wait reasons that a pass of the scheduler found."""
+"""The wait reasons of one pass of the scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEHIND = (
 
 @dataclass(frozen=True)
 class Waits:
-    """Why trials wait. Only of experiments that were next, or at a limit, is there anything to keep."""
+    """Why trials wait. Reasons are kept only for experiments that were next or at a limit."""
 
     by_experiment: Mapping[str, Wait] = field(default_factory=dict)
     """The reasons, by the UUID of the experiment."""

@@ -32,13 +32,13 @@ MOST_A_MINUTE = 30
 
 
 class AlertsServicer(AlertsServiceServicer):
-    """Which events notify whom.
+    """The handlers of alerts: endpoints, rules and deliveries.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
         reader: Reads documents.
-        endpoints: Keeps documents, and tells endpoints.
-        threads: For tests of endpoints, which may be slow to answer.
+        endpoints: Stores documents, and sends to endpoints.
+        threads: Threads for tests of endpoints, which may answer slowly.
     """
 
     def __init__(

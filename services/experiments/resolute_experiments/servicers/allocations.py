@@ -51,7 +51,7 @@ _log = structlog.get_logger("allocations")
 
 
 class _Note(Protocol):
-    """Writes what a supervisor says of its container, and does what follows."""
+    """Records a supervisor's statement about its container, with its consequences."""
 
     def __call__(
         self, connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
@@ -64,7 +64,7 @@ MOST_NOTES_A_MINUTE = 30
 
 @dataclass(frozen=True, kw_only=True)
 class _LeaseFacts:
-    """What the renewal of a lease depends on."""
+    """The facts on which the renewal of a lease depends."""
 
     identity: TrialRun
     run: runs.Run
@@ -78,13 +78,13 @@ class _LeaseFacts:
 
 
 class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceServicer):
-    """Serves the supervisors of running trials.
+    """The handlers of calls by supervisors of running trials.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
         signer: Issues tokens.
-        leases: Knows which containers renewed lately.
-        token_ttl: Seconds that a trial's token is valid; it outlives an outage of this service.
+        leases: The leases of running allocations.
+        token_ttl: Seconds for which a trial's token is valid, long enough for an outage of this service.
     """
 
     def __init__(

@@ -35,12 +35,12 @@ _CONFIG_LENGTH = 1_000_000
 
 
 class ClusterHandlers:
-    """The part of ClusterService that is about the cluster as a whole, and templates for configs.
+    """The part of ClusterService about the cluster as a whole and templates for configs.
 
     Args:
-        core: What all handlers of this service share.
-        fleet: The machines.
-        directories: Where this service and its runs write.
+        core: The context that all handlers share.
+        fleet: The engines.
+        directories: The directories to which this service and its runs write.
         reader: Reads templates.
     """
 

@@ -22,10 +22,10 @@ _LONGEST = 64 * 1024
 
 
 class ConfigPoliciesServicer(ConfigPoliciesServiceServicer):
-    """What admins decide for configs.
+    """The handlers of admins' policies for configs.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
         reader: Reads documents of policies.
     """
 

@@ -35,14 +35,14 @@ from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watche
 
 
 class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):
-    """Lets experiments continue, and begins new ones from what is there.
+    """Continues experiments, and starts new ones from existing experiments and trials.
 
     Args:
-        core: What all handlers of this service share.
-        submissions: Takes what people submit.
-        storage_quota: Knows whether a workspace may have more checkpoints.
-        storage_roots: Knows where checkpoints may be stored.
-        adopt: Begins to lead an experiment.
+        core: The context that all handlers share.
+        submissions: Accepts submissions.
+        storage_quota: Checks whether a workspace may have more checkpoints.
+        storage_roots: Checks where checkpoints may be stored.
+        adopt: Starts the controller of an experiment.
     """
 
     def __init__(

@@ -48,13 +48,13 @@ MAX_MODEL_DEFINITION_BYTES = 2 * 1024 * 1024
 
 
 class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceServicer):
-    """Takes experiments and leads them through their lives.
+    """The handlers of experiments: submission, changes, lists and watches.
 
     Args:
-        core: What all handlers of this service share.
-        wait_reasons: Knows why trials wait.
-        submissions: Takes what people submit.
-        adopt: Begins to lead an experiment.
+        core: The context that all handlers share.
+        wait_reasons: The reasons why trials wait.
+        submissions: Accepts submissions.
+        adopt: Starts the controller of an experiment.
     """
 
     def __init__(

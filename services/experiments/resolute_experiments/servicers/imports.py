@@ -41,13 +41,13 @@ _MAX_TEXT = 10_000
 
 
 class ImportsServicer(imports_service_pb2_grpc.ImportsServiceServicer):
-    """Takes over experiments of other clusters.
+    """Imports experiments of other clusters.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
         reader: Reads configs.
-        storage_roots: Knows where checkpoints may be stored.
-        adopt: Begins to tell other services what they must know of an experiment.
+        storage_roots: Checks where checkpoints may be stored.
+        adopt: Starts the controller of an experiment, which sends its data to other services.
     """
 
     def __init__(

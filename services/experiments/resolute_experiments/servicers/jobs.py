@@ -38,8 +38,8 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
     """Shows the queue and changes its order.
 
     Args:
-        core: What all handlers of this service share.
-        wait_reasons: Knows why trials wait.
+        core: The context that all handlers share.
+        wait_reasons: The reasons why trials wait.
     """
 
     def __init__(self, core: ServiceContext, *, wait_reasons: WaitReasons) -> None:

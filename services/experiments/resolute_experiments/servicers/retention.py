@@ -23,9 +23,9 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
     """Deletes files of ended experiments.
 
     Args:
-        core: What all handlers of this service share.
-        clients: The services that know checkpoints and metrics.
-        unreported: Names the allocations of which reports have not all arrived.
+        core: The context that all handlers share.
+        clients: The other services.
+        unreported: Returns the allocations whose reports have not all arrived.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Handlers of TrialsService for the files that failed runs left."""
+"""Handlers of TrialsService for the held files of failed runs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LONGEST_PATH = 4096
 
 
 class RunFileHandlers:
-    """Shows the files that are held of runs.
+    """Shows the held files of runs.
 
     Args:
-        core: What all handlers of this service share.
-        fleet: Has them.
+        core: The context that all handlers share.
+        fleet: The engines, which hold the files.
     """
 
     def __init__(self, core: ServiceContext, fleet: Fleet) -> None:

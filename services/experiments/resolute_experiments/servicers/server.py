@@ -18,11 +18,11 @@ _LINES_A_MESSAGE = 100
 
 
 class ServerHandlers:
-    """The part of ClusterService that is about the server.
+    """The part of ClusterService about the server.
 
     Args:
-        core: What all handlers of this service share.
-        settings: What the server was started with; no secret is in it.
+        core: The context that all handlers share.
+        settings: The settings with which the server was started, without secrets.
     """
 
     def __init__(self, core: ServiceContext, *, settings: Mapping[str, Any]) -> None:

@@ -56,17 +56,17 @@ _REPORTED_OUTCOMES: Mapping[int, RunOutcome] = {
 
 
 class TrialHandlers:
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
     Args:
-        core: What all handlers of this service share.
-        wait_reasons: Knows why trials wait.
+        core: The context that all handlers share.
+        wait_reasons: The reasons why trials wait.
         signer: Issues the tokens of runs outside of the cluster.
         reader: Reads configs.
         heartbeats: Receives the heartbeats.
-        storage_quota: Knows whether a workspace may have more checkpoints.
-        storage_roots: Knows where checkpoints may be stored.
-        token_ttl: Seconds that a token is valid.
+        storage_quota: Checks whether a workspace may have more checkpoints.
+        storage_roots: Checks where checkpoints may be stored.
+        token_ttl: Seconds for which a token is valid.
     """
 
     def __init__(

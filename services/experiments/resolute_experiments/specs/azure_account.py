@@ -1,4 +1,4 @@
-"""The address of a storage account of Azure, without the secrets that are written beside it."""
+"""The address of an Azure storage account, without the secrets that may be written beside it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from resolute_experiments.store.trials import Trial
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchParameters:
-    """What holds for every container of an allocation, whatever it trains."""
+    """The parameters that all containers of an allocation share, whatever they train."""
 
     cluster_id: str
     """UUID of the cluster."""

@@ -1,4 +1,4 @@
-"""How many steps a trial trains, and when it will have done so."""
+"""The number of steps that a trial trains, and the expected time of its end."""
 
 from __future__ import annotations
 

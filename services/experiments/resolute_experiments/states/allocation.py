@@ -8,7 +8,7 @@ from resolute_experiments.states.table import Row, Table
 
 
 class AllocationState(Enum):
-    """Life of an allocation. It is kept as marks of its run: asked, acknowledged, killed, settled."""
+    """The state of an allocation. It is stored as marks of its run: asked, acknowledged, killed, settled."""
 
     GRANTED = "GRANTED"
     EXITING = "EXITING"
@@ -19,7 +19,7 @@ class AllocationState(Enum):
 
 
 class AllocationEvent(Enum):
-    """What happens to an allocation; the value says what is asked for, in messages."""
+    """An event of an allocation. The value names the requested change in messages."""
 
     PREEMPT = "preempted"
     ACKNOWLEDGE = "acknowledged"
@@ -28,7 +28,7 @@ class AllocationEvent(Enum):
 
 
 class AllocationEffect(Enum):
-    """What an event of an allocation does besides; the value is what people read."""
+    """A side effect of an event of an allocation. The value is its description for people."""
 
     RAISE_PREEMPTION = "its signal is raised with a deadline: checkpoint and exit"
     RAISE_KILL = "its signal is raised: its processes end now"

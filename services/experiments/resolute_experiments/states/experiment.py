@@ -8,7 +8,7 @@ from resolute_experiments.states.table import Row, Table, rows_for
 
 
 class ExperimentState(Enum):
-    """Life of an experiment."""
+    """The state of an experiment."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
@@ -25,7 +25,7 @@ class ExperimentState(Enum):
 
 
 class ExperimentEvent(Enum):
-    """What happens to an experiment; the value says what is asked for, in messages."""
+    """An event of an experiment. The value names the requested change in messages."""
 
     PAUSE = "PAUSED"
     ACTIVATE = "ACTIVE"
@@ -48,7 +48,7 @@ class ExperimentEvent(Enum):
 
 
 class ExperimentEffect(Enum):
-    """What an event of an experiment does besides; the value is what people read."""
+    """A side effect of an event of an experiment. The value is its description for people."""
 
     RECORD = "an audit row"
     PAUSE_TRIALS = "PAUSE for each trial"

@@ -8,7 +8,7 @@ from resolute_experiments.states.table import Row, Table, rows_for
 
 
 class RunOutcome(Enum):
-    """How a run ended; UNSPECIFIED while it has not."""
+    """The outcome of a run; UNSPECIFIED before its end."""
 
     UNSPECIFIED = "UNSPECIFIED"
     COMPLETED = "COMPLETED"
@@ -20,7 +20,7 @@ class RunOutcome(Enum):
 
 
 class RunEvent(Enum):
-    """What happens to a run; the value says what is asked for, in messages."""
+    """An event of a run. The value names the requested change in messages."""
 
     COMPLETE = "COMPLETED"
     PREEMPT = "PREEMPTED"
@@ -37,7 +37,7 @@ class RunEvent(Enum):
 
 
 class RunEffect(Enum):
-    """What an event of a run does besides; the value is what people read."""
+    """A side effect of an event of a run. The value is its description for people."""
 
     FINALIZE = "FREE for its allocation; its outcome is applied to its trial"
     CLEAR_END = "its end is cleared; its trial and its experiment continue"

@@ -16,7 +16,7 @@ Effect = TypeVar("Effect", bound=Enum)
 
 @dataclass(frozen=True, kw_only=True)
 class Row(Generic[State, Event, Effect]):
-    """What one event does in some states."""
+    """The effect of one event in some states."""
 
     event: Event
     """What happens."""
@@ -30,7 +30,7 @@ class Row(Generic[State, Event, Effect]):
 
 @dataclass(frozen=True)
 class Step(Generic[State, Effect]):
-    """What one event does in one state."""
+    """The effect of one event in one state."""
 
     after: State
     """The state that follows."""
@@ -39,14 +39,14 @@ class Step(Generic[State, Effect]):
 
 
 class Table(Generic[State, Event, Effect]):
-    """A state machine: what is not in one of its rows is illegal.
+    """A state machine. An event without a row for the current state is illegal.
 
     Args:
         rows: All legal events.
-        remedies: What anyone who asks for an illegal one can do instead.
+        remedies: Remedies for callers that request an illegal event.
 
     Raises:
-        ValueError: Two rows tell of the same event in the same state.
+        ValueError: Two rows have the same event in the same state.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from resolute_experiments.states.table import Row, Table, rows_for
 
 
 class TrialState(Enum):
-    """Life of a trial."""
+    """The state of a trial."""
 
     QUEUED = "QUEUED"
     STARTING = "STARTING"
@@ -22,7 +22,7 @@ class TrialState(Enum):
 
 
 class TrialEvent(Enum):
-    """What happens to a trial; the value says what is asked for, in messages."""
+    """An event of a trial. The value names the requested change in messages."""
 
     PAUSE = "PAUSED"
     ACTIVATE = "QUEUED"
@@ -56,7 +56,7 @@ class TrialEvent(Enum):
 
 
 class TrialEffect(Enum):
-    """What an event of a trial does besides; the value is what people read."""
+    """A side effect of an event of a trial. The value is its description for people."""
 
     ENQUEUE = "it joins the end of the queue"
     BEGIN_RUN = "its next run begins"

@@ -1,4 +1,4 @@
 """The tables of this service, their rows as typed values, and the statements that read and write them.
 
-No rules live here.
+It contains no rules.
 """

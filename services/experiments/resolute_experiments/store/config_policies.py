@@ -1,4 +1,4 @@
-"""Policies for configs: what admins decide for all experiments, or for those of one workspace."""
+"""Policies for configs, which admins set for all experiments or for those of one workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLUSTER = 0
 
 @dataclass(frozen=True)
 class Constraints:
-    """The most that a config may ask for; None is no limit."""
+    """Upper limits for a config. None means no limit."""
 
     max_slots: int | None = None
     """Most slots of a trial, and of an experiment."""

@@ -1,4 +1,4 @@
-"""Requested continuations of ended experiments, until they are carried out."""
+"""Requested continuations of ended experiments that are not carried out yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots that were taken out of use: no run starts on them until they are enabled again."""
+"""Disabled slots: no run starts on them until they are enabled again."""
 
 from __future__ import annotations
 

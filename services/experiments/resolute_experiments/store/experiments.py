@@ -39,7 +39,7 @@ _FIELDS = tuple(field.name for field in fields(Experiment))
 
 @dataclass(frozen=True)
 class SchedulingRank:
-    """What counts of an experiment when others want its slots."""
+    """The data of an experiment by which the scheduler ranks it."""
 
     priority: int
     workspace: str
@@ -49,7 +49,7 @@ class SchedulingRank:
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which experiments a list wants; what is empty or None filters nothing, but DELETED ones are hidden."""
+    """A filter of experiments. Empty or None filters nothing, except that DELETED ones are hidden."""
 
     states: frozenset[ExperimentState] = frozenset()
     owner_ids: frozenset[int] = frozenset()
@@ -68,7 +68,7 @@ class Filter:
 
 
 class Version(NamedTuple):
-    """A state of an experiment: while it stays equal, so does all that lists show but why its trials wait."""
+    """The version of an experiment. While it is unchanged, so are all list fields except the wait reasons."""
 
     id: str
     revision: int
@@ -276,7 +276,7 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Ver
 
 @dataclass(frozen=True)
 class Totals:
-    """What some experiments are together."""
+    """Sums over some experiments."""
 
     states: Mapping[ExperimentState, int]
     """How many are in each state."""

@@ -14,7 +14,7 @@ from resolute_experiments.store.schema import outbox
 
 
 class Kind(Enum):
-    """Which call delivers a message."""
+    """The call that delivers a message."""
 
     TRIAL_CREATED = "trial_created"
     TRIAL_ENDED = "trial_ended"
@@ -22,7 +22,7 @@ class Kind(Enum):
 
 
 class SearchEvent(Enum):
-    """What the search receives about a trial that ended for good."""
+    """The event that a search receives about a trial that ended permanently."""
 
     CLOSED = "CLOSED"
     ERRORED = "ERRORED"

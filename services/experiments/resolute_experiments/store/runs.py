@@ -135,7 +135,7 @@ def of_trials(connection: Connection, trial_ids: Sequence[str]) -> dict[str, lis
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """How long a trial has held slots."""
+    """The time for which a trial has held slots."""
 
     ended_seconds: float = 0.0
     """In its runs that have ended."""

@@ -1,4 +1,4 @@
-"""Templates: parts of configs that can be merged under others."""
+"""Templates: parts of configs that can be merged below other configs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes of the states of trials: what happened, when and why, written beside the change itself."""
+"""The changes of the states of trials, with their cause, time and reason, written in the same transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials."""
+"""Trials in the database."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def ids_of(connection: Connection, experiment_id: str) -> frozenset[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialNumber:
-    """By which names a trial is known."""
+    """The identifiers of a trial."""
 
     number: int
     key: str

@@ -1,4 +1,4 @@
-"""Why trials wait, as the scheduler's last pass decided it: at most one row an experiment."""
+"""The reasons why trials wait, as the scheduler's last pass decided: at most one row for each experiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Why trials of an experiment wait; its other trials wait behind others."""
+    """The reason why some trials of an experiment wait. Its other trials wait behind those of others."""
 
     reason: str
     trial_id: str = ""

@@ -1,6 +1,6 @@
-"""Carries out the tables of `states`, inside transactions.
+"""Carries out the state tables of `states`, inside transactions.
 
-The only code that writes the state of an experiment, of a trial, or of an allocation and its signal.
+Only this package writes the state of an experiment, of a trial, or of an allocation and its signal.
 """
 
 from resolute_experiments.transitions.experiment import transition_experiment

@@ -1,7 +1,7 @@
 """Transitions of an experiment: the only code that writes its state.
 
-What an event does is in the table of experiments; here every effect named there is carried out. The
-experiment's state, its trials' states and the signals to running allocations change together.
+The table of experiments defines the effects of an event; this module carries them out. The experiment's
+state, its trials' states and the signals to running allocations change together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The signal of an allocation: checkpoint and exit. Level-triggered, with a growing revision."""
+"""The signal of an allocation: checkpoint and exit. It is level-triggered, with a growing revision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute_experiments.timing import Timing
 
 
 class SignalReason(Enum):
-    """Why an allocation is asked to exit."""
+    """The reason why an allocation is asked to exit."""
 
     USER = "USER"
     SCHEDULER = "SCHEDULER"

@@ -1,7 +1,7 @@
 """Transitions of a trial: the only code that writes its state.
 
-What an event does is in the table of trials; here every effect named there is carried out, in the
-transaction in which the state changes.
+The table of trials defines the effects of an event; this module carries them out, in the transaction in which
+the state changes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Runs that the cluster does not execute.
+"""Unmanaged runs, which the cluster does not execute.
 
-Their experiments and trials are recorded and shown, nothing is scheduled for them, and those whose
-heartbeats stop count as lost.
+Their experiments and trials are recorded and shown, but never scheduled. Runs whose heartbeats stop count as
+lost.
 """

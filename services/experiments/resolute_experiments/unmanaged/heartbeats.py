@@ -24,11 +24,11 @@ _log = structlog.get_logger("heartbeats")
 
 
 class HeartbeatMonitor:
-    """Knows which runs outside of the cluster sent a heartbeat lately.
+    """Records the heartbeats of unmanaged runs.
 
     Args:
-        core: What all handlers of this service share.
-        adopt: Begins to tell other services what they must know of an experiment.
+        core: The context that all handlers share.
+        adopt: Starts the controller of an experiment, which sends its data to other services.
     """
 
     def __init__(self, core: ServiceContext, *, adopt: Callable[[str], None]) -> None:

@@ -53,7 +53,7 @@ _ENDS: Mapping[RunOutcome, tuple[RunEvent, TrialEvent, ExperimentEvent]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunStart:
-    """The description of a run that begins outside of the cluster."""
+    """The description of a run that starts outside of the cluster."""
 
     request_id: str
     """UUID that it was given there."""

@@ -1,1 +1,1 @@
-"""The port of HTTP: its socket, its connections, and the server on it."""
+"""The HTTP port: its socket, its connections, and the server on it."""

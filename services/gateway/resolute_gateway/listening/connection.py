@@ -1,4 +1,4 @@
-"""One HTTP connection, with timeouts for its headers and for the reading of its responses."""
+"""An HTTP connection with timeouts for receiving headers and for sending responses."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNREAD_SECONDS = 60.0
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """Uvicorn's connection, with limits on time and bytes that it does not have.
+    """Uvicorn's connection, with additional limits on time and bytes.
 
-    The timer runs while no request is handled and the client has begun something; an idle connection between
-    two requests is closed by uvicorn's own timer.
+    The timer runs while the client has begun a request that is not handled yet. Uvicorn's own timer closes an
+    idle connection between two requests.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

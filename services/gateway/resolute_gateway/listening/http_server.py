@@ -1,4 +1,4 @@
-"""Uvicorn inside of a process with its own event loop and signal handlers."""
+"""Runs uvicorn inside a process with its own event loop and signal handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HttpServer:
 
     Args:
         application: Answers requests.
-        opened: The port.
+        opened: The open port.
         tls: Its certificate; None for plain HTTP.
     """
 

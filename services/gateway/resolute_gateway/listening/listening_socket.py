@@ -1,4 +1,4 @@
-"""The listening socket of HTTP, which accepts only as many connections as the process has descriptors for."""
+"""The listening socket of HTTP, which limits connections to the available file descriptors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = structlog.get_logger("gateway")
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionLimits:
-    """How many connections may be open at a time."""
+    """The limits of open connections."""
 
     total: int
     """Of all clients."""
@@ -56,14 +56,14 @@ class ConnectionLimits:
 
 
 class ListeningSocket(socket.socket):
-    """A listening socket that closes connections beyond its limits when it accepts them.
+    """A listening socket that closes connections above its limits when it accepts them.
 
-    They count from here on, so that a connection in its TLS handshake counts too.
+    Connections count from their acceptance, so a connection in its TLS handshake counts too.
 
     Args:
         family: Family of its address.
-        limits: How many connections may be open.
-        clock: Tells when to warn again.
+        limits: Limits of open connections.
+        clock: Clock for the interval between warnings.
     """
 
     def __init__(self, family: int, *, limits: ConnectionLimits, clock: Clock) -> None:
@@ -153,7 +153,7 @@ def listen(host: str, port: int, *, limits: ConnectionLimits, clock: Clock) -> L
     Args:
         host: Address to bind.
         port: Port to bind; zero picks a free one.
-        limits: How many connections may be open.
+        limits: Limits of open connections.
         clock: Tells the time.
 
     Raises:

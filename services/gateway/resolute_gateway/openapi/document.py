@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the calls in JSON, for curl and generators of clients."""
+"""The OpenAPI 3.1 document of the JSON calls, for curl and for generators of clients."""
 
 from __future__ import annotations
 

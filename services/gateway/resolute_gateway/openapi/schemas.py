@@ -51,7 +51,7 @@ _WELL_KNOWN: Mapping[str, Schema] = {
 
 
 class Schemas:
-    """Collects the schemas of messages, and of all that these hold."""
+    """Collects the schemas of messages, and of the messages in them."""
 
     def __init__(self) -> None:
         self.components: dict[str, Schema] = {}

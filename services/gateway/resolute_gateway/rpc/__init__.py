@@ -1,1 +1,1 @@
-"""Calls of the contract over HTTP, passed on to the services."""
+"""Calls of the contract over HTTP, which are forwarded to the services."""

@@ -23,8 +23,8 @@ class RpcApplication(ConnectASGIApplication[None]):
 
     Args:
         backends: The services.
-        conversion: Converts messages of callers who speak JSON.
-        streams: Receives open streams.
+        conversion: Converts messages of JSON callers.
+        streams: The open streams, to which new ones are added.
         max_bytes: Most bytes of one request.
     """
 

@@ -1,4 +1,4 @@
-"""Messages as bytes: codecs for the protocol library that forward binary messages without decoding."""
+"""Encoded messages: codecs for the protocol library that forward binary messages without decoding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectrpc.codec import Codec
 
 @dataclass(slots=True)
 class Encoded:
-    """A message as it came or as it is sent."""
+    """A message in its encoded form."""
 
     data: bytes
     json: bool
@@ -24,7 +24,7 @@ class Encoded:
 
 
 class PassingCodec(Codec[Encoded, Any]):
-    """Leaves messages as they are.
+    """A codec that does not decode messages.
 
     Args:
         name: ``json`` or ``proto``, as in content types.

@@ -1,4 +1,4 @@
-"""Errors of services as errors of the Connect protocol, with all their details."""
+"""Converts errors of services to errors of the Connect protocol, with all their details."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CODES = {
 
 
 class _ReadableDetail(ErrorDetail):
-    """A detail that JSON shows in readable form too, as the protocol allows under ``debug``."""
+    """An error detail that JSON also contains in readable form, as ``debug`` of the protocol."""
 
     def __init__(self, detail: any_pb2.Any) -> None:
         super().__init__(Any(type_url=detail.type_url, value=detail.value))

@@ -1,4 +1,4 @@
-"""Messages to and from JSON: bounded before they are read, and large ones converted in processes."""
+"""Converts messages to and from JSON. Their size is bounded first; processes convert large ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROCESSES = 2
 
 
 class JsonConversion:
-    """Converts messages. To be closed after use."""
+    """Converts messages. Close it after use."""
 
     def __init__(self) -> None:
         self._readers = WorkerPool("gateway-from-json", processes=_PROCESSES, limits=_LIMITS)

@@ -1,4 +1,4 @@
-"""One message to or from JSON. Imports nothing but its message, so that a process for it starts fast."""
+"""Converts one message to or from JSON. It imports only that message, so that its process starts fast."""
 
 from __future__ import annotations
 

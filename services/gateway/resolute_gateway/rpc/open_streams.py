@@ -1,4 +1,4 @@
-"""The open streams, which a stopping gateway ends with a request to reconnect."""
+"""The open streams, which the gateway ends with a request to reconnect when it stops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.errors import UnavailableError
 
 
 class OpenStreams:
-    """Knows every open stream of a gateway."""
+    """The open streams of a gateway."""
 
     def __init__(self) -> None:
         self._calls: set[Any] = set()

@@ -1,4 +1,4 @@
-"""One call of the contract over HTTP: passes the request to its service, and the answer back."""
+"""One call of the contract over HTTP: forwards the request to its service, and the response to the client."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Procedure:
 
     Args:
         method: The RPC.
-        channel: Reaches its service.
-        conversion: Converts messages of callers who speak JSON.
-        sign_in: Refuses strangers before a large message of theirs is converted.
-        streams: Receives open streams.
-        peers: Tells the service who calls.
+        channel: Channel to its service.
+        conversion: Converts messages of JSON callers.
+        sign_in: Refuses unauthenticated callers before a large message is converted.
+        streams: The open streams, to which new ones are added.
+        peers: Names the caller to the service.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Refuses unauthenticated callers early.
 
-Services check tokens, but only after a message was converted from JSON, which takes seconds of processor time
-for a large one.
+Services check tokens too, but only after a message was converted from JSON, which takes seconds of processor
+time for a large message.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def claimed_caller(metadata: Iterable[tuple[str, str]]) -> str:
 
 
 class SignInCheck:
-    """Asks the service that knows the users whether a token is accepted.
+    """Asks the experiments service whether a token is accepted.
 
     Args:
         backends: The services.

@@ -1,1 +1,1 @@
-"""Sessions of browsers: a one-time code becomes a cookie, which stands for a token."""
+"""Browser sessions: a one-time code is exchanged for a cookie that stands for a token."""

@@ -43,7 +43,7 @@ _REFUSALS: Mapping[grpc.StatusCode, type[ResoluteError]] = {
 
 @dataclass(frozen=True)
 class Session:
-    """A browser that was signed in."""
+    """A signed-in browser session."""
 
     token: str
     expires_at: int
@@ -59,7 +59,7 @@ class Session:
 
 @dataclass(frozen=True)
 class OpenIdProvider:
-    """An OpenID provider, and what the cluster is to it."""
+    """An OpenID provider, and the cluster's registration with it."""
 
     issuer: str
     client_id: str

@@ -1,4 +1,4 @@
-"""Signing a browser in, by a password, a one-time code or the OpenID provider, and out."""
+"""Signs browsers in, by a password, a one-time code or the OpenID provider, and out."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _DEVICE_SECONDS = 365 * 86_400
 
 
 class BrowserSignIn:
-    """Answers what signs browsers in and out, and reads their sessions.
+    """Answers the requests that sign browsers in and out, and reads their sessions.
 
     Args:
         backends: The services.
-        settings: Name the cluster.
+        settings: Settings of HTTP, which name the cluster.
     """
 
     def __init__(self, backends: Backends, settings: HttpSettings) -> None:

@@ -1,8 +1,8 @@
-"""Cookies of the gateway. That of a browser's session holds the token, so that every replica knows it.
+"""Cookies of the gateway. The session cookie contains the token, so that every replica can read it.
 
-Browsers store cookies by host, not by port: the id of the cluster in the name separates clusters of one
-machine. No script can read the cookie, and pages of other sites cannot make a browser send it. Pages of other
-ports count as the same site, so a call with the cookie must also come from a page of this origin.
+Browsers store cookies by host, not by port, so the cluster id in the name separates clusters of one machine.
+No script can read the cookie, and pages of other sites cannot make a browser send it. Pages of other ports
+count as the same site, so a call with the cookie must also come from a page of this origin.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ class Cookie:
 
     Attributes:
         cluster_id: UUID of the cluster.
-        purpose: Tells it from others of the cluster; empty for that of the session.
-        same_site: ``strict``, or ``lax`` if it is also sent where a page of another site leads here.
+        purpose: Purpose of the cookie, which distinguishes it from others of the cluster; empty for the
+            session's.
+        same_site: ``strict``, or ``lax`` if the cookie is also sent when a page of another site links here.
     """
 
     cluster_id: str

@@ -1,4 +1,4 @@
-"""The form that signs in: what it shows where the page is not built, what it sends, and how it is refused."""
+"""The sign-in form: its document without the built page, its submission, and its refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BY_NAME = """<form method="post" action="sign-in">
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why a sign-in is refused."""
+    """The reason why a sign-in is refused."""
 
     status: int
     code: str

@@ -1,7 +1,7 @@
-"""Signing a browser in with the cluster's OpenID provider: the code flow, with PKCE.
+"""Signs a browser in with the cluster's OpenID provider: the code flow, with PKCE.
 
-The state of a flow is in a cookie of the browser. So any replica can finish a flow that another began, and
-the provider's answer is useless in another browser.
+The state of a flow is in a cookie of the browser. So any replica can finish a flow that another one began,
+and the provider's answer is useless in another browser.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class ProviderSignIn:
     """Answers the requests of browsers that sign in with the provider.
 
     Args:
-        calls: The service that knows the provider and the users.
-        settings: Name the cluster, and the URL at which browsers reach this gateway.
-        session: The cookie of a session.
+        calls: The calls of AccessService about the provider and sign-in.
+        settings: Settings of HTTP, which name the cluster and the gateway's URL for browsers.
+        session: The session cookie.
         clock: Tells the time.
     """
 

@@ -1,1 +1,1 @@
-"""Watches of several services as one stream."""
+"""Merges watches of several services into one stream."""

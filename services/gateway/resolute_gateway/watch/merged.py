@@ -1,4 +1,4 @@
-"""Reads the watches of several services into one stream."""
+"""Merges the watches of several services into one stream."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BUFFERED = 16
 
 
 class MergedWatches:
-    """Watches for callers, until it is closed.
+    """Opens merged watches for callers, until it is closed.
 
     Args:
-        channel_of: Gives the channel to the service of a call, without a token of its own.
+        channel_of: Returns the channel to the service of a call, without a token of its own.
     """
 
     def __init__(self, channel_of: ChannelOf) -> None:

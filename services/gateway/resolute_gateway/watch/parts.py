@@ -19,7 +19,7 @@ MAX_VIEWS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One kind of news."""
+    """One kind of part, with its call and message."""
 
     field: str
     """Its field in requests and in responses."""
@@ -67,7 +67,7 @@ PARTS: Sequence[Part] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is asked of one service."""
+    """The request to one service."""
 
     part: Part
     """Which watch."""

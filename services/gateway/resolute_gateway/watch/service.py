@@ -1,4 +1,4 @@
-"""The gateway's own service, beside the others of a cluster."""
+"""The gateway's own gRPC service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GatewayServicer(rpc.GatewayServiceServicer):
     """Answers calls of the contract.
 
     Args:
-        watches: Watches for callers.
+        watches: Opens merged watches.
     """
 
     def __init__(self, watches: MergedWatches) -> None:
@@ -38,7 +38,7 @@ class GatewayService:
     """Merges watches of the services of a cluster.
 
     Args:
-        environment: What it is given to live in.
+        environment: The parameters of every service.
     """
 
     name = "gateway"

@@ -1,4 +1,4 @@
-"""The gateway's own call, on the gateway's server, which neither checks tokens nor converts errors."""
+"""Serves the gateway's own call on its gRPC server, which neither checks tokens nor converts errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _WATCH = "/resolute.api.gateway.v1.GatewayService/Watch"
 
 
 class UncheckedWatch(grpc.GenericRpcHandler):
-    """Answers Watch. The services that are watched check the token.
+    """Answers Watch. The watched services check the token.
 
     Args:
-        servicer: Answers what can be read.
-        sign_in: Tells strangers from callers whose request cannot be read.
+        servicer: Answers valid requests.
+        sign_in: Distinguishes unauthenticated callers from callers with an invalid request.
     """
 
     def __init__(self, servicer: GatewayServicer, sign_in: SignInCheck) -> None:

@@ -1,1 +1,1 @@
-"""The HTTP side besides the calls: the server, rules for browsers, pages."""
+"""HTTP besides the calls: the server, rules for browsers, and pages."""

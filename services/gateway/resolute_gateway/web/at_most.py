@@ -1,4 +1,4 @@
-"""Bounds how many requests of a kind are answered at the same time."""
+"""Limits the number of requests of one kind that are answered at the same time."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _SHARE = 4
 
 
 class AtMost:
-    """Answers some requests at the same time. One more waits for its turn, for a while.
+    """Answers a limited number of requests at the same time. Further ones wait for a limited time.
 
-    A request counts until its answer was sent: until then its content takes memory.
+    A request counts until its response is sent, because until then its content takes memory.
 
     Args:
-        app: Answers them.
-        most: How many at the same time.
-        what: Names what is sent, in the plural.
-        caller: Names who makes a request.
-        wait: Seconds that a request waits.
+        app: The application that answers requests.
+        most: Largest number of requests at the same time.
+        what: Name of the responses, in the plural, for messages.
+        caller: Returns the name of a request's caller.
+        wait: Longest wait of a request, in seconds.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Bounds of the bodies of requests, applied before anything is read."""
+"""Limits of request bodies, applied before a body is read."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def max_body_bytes(path: str, content_type: str) -> int:
 
 
 class BodyDeadline:
-    """Gives up a client that takes too long to send a body, as if it had gone.
+    """Treats a client that takes too long to send a body as disconnected.
 
     Args:
-        app: What receives them.
+        app: The application that receives the bodies.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,6 +1,6 @@
-"""Protection of the cluster from pages of other sites in a user's browser.
+"""Protects the cluster from pages of other sites in a user's browser.
 
-A page whose name resolves to this machine would be of one origin with the gateway (DNS rebinding), so the
+A page whose host name resolves to this machine would have the gateway's origin (DNS rebinding), so the
 gateway answers only requests for known names. Pages of other origins may make calls only if an operator has
 listed them.
 """
@@ -49,11 +49,11 @@ _PREFLIGHT_SECONDS = 7200
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserPolicy:
-    """Decides by the headers of a request whether it is answered.
+    """Decides by the headers of a request whether to answer it.
 
     Attributes:
-        hosts: Names by which the gateway may be reached, besides ``localhost`` and IP addresses.
-        origins: Origins of other pages that may make calls, in lower case, as browsers write them.
+        hosts: Accepted host names, besides ``localhost`` and IP addresses.
+        origins: Other origins whose pages may make calls, in lower case, in the notation of browsers.
     """
 
     hosts: Collection[str]
@@ -111,7 +111,7 @@ def browser_safety(policy: BrowserPolicy) -> Sequence[Middleware]:
 
 
 class _SafeHeaders:
-    """Adds the headers that keep browsers safe to every response."""
+    """Adds security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -129,7 +129,7 @@ class _SafeHeaders:
 
 
 class _Guard:
-    """Lets through what the policy does not refuse."""
+    """Passes on the requests that the policy accepts."""
 
     def __init__(self, app: ASGIApp, policy: BrowserPolicy) -> None:
         self._app = app

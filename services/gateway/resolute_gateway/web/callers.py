@@ -1,4 +1,4 @@
-"""The address of a request's client, by which services limit and record sign-ins."""
+"""The address of a request's client, which services use to limit and record sign-ins."""
 
 from __future__ import annotations
 

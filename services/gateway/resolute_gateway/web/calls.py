@@ -1,4 +1,4 @@
-"""Checks of a call before the protocol library reads it: its name, its length, its headers."""
+"""Checks a call before the protocol library reads it: its name, its length, its headers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PASSED_ON = (b"authorization", b"x-resolute-")
 
 
 class BoundedCalls:
-    """Passes calls to the protocol library.
+    """Passes checked calls to the protocol library.
 
     Args:
-        calls: Answers calls.
+        calls: The application that answers calls.
         paths: The names of all calls.
-        settings: Where gRPC is served.
-        authorized: Gives a call of a page of this origin the token of the browser's session.
+        settings: Settings of HTTP.
+        authorized: Adds the session's token to a call from a page of this origin.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The response to clients of Determined's REST API: it is not served, and a page maps its calls."""
+"""The response to clients of Determined's REST API, which is not served: a page maps its calls."""
 
 from __future__ import annotations
 

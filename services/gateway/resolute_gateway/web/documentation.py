@@ -1,4 +1,4 @@
-"""The built site, below ``/docs``: static files, with a policy that lets only their own scripts run."""
+"""The built documentation below ``/docs``: static files, with a policy that allows only their own scripts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STYLE_ATTRIBUTE = re.compile(rb'<[^>]*\sstyle="([^"]*)"')
 class Documentation:
     """Answers GET below ``/docs``.
 
-    Its policy is read from the pages at the first request; a site that is built again needs a restart.
+    The policy is read from the pages at the first request, so a rebuilt site needs a restart.
 
     Args:
-        directory: Where ``make docs`` put the site.
+        directory: Directory of the site that ``make docs`` has built.
     """
 
     def __init__(self, directory: Path) -> None:

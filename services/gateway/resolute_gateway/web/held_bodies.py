@@ -1,4 +1,4 @@
-"""Bounds how much of the bodies of requests is held at the same time: in all, and of one address."""
+"""Limits the bytes of request bodies in memory: in all, and for one address."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MAX_BYTES_OF_ADDRESS = MAX_BYTES // 2
 
 
 class HeldBodies:
-    """Counts bytes of bodies when they come: what a client only declares takes nothing.
+    """Counts bytes of bodies as they arrive. A declared length does not count.
 
     Args:
-        most: Most bytes of all requests that are answered.
-        most_of_address: Most of those of one address.
+        most: Most bytes of all requests in progress.
+        most_of_address: Most bytes of the requests of one address.
     """
 
     def __init__(self, *, most: int = MAX_BYTES, most_of_address: int = MAX_BYTES_OF_ADDRESS) -> None:

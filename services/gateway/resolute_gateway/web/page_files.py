@@ -78,10 +78,10 @@ class _Build:
 
 
 class PageFiles:
-    """Answers requests for the page. Its files are kept once they are read, until the page is built again.
+    """Answers requests for the page. Files are kept in memory until the page is built again.
 
     Args:
-        root: Where they are.
+        root: Directory of the files.
     """
 
     def __init__(self, root: Path) -> None:

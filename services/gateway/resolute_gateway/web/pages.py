@@ -1,4 +1,4 @@
-"""Responses to GET: the page, the address of gRPC, the OpenAPI document, the health of the gateway."""
+"""Responses to GET: the page, the gRPC address, the OpenAPI document, the health of the gateway."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Pages:
     """Answers GET.
 
     Args:
-        settings: What clients receive.
-        document: Makes the OpenAPI document.
-        files: The page for people.
+        settings: Settings that clients receive.
+        document: Builds the OpenAPI document.
+        files: The files of the page.
         serves: Whether this process serves the cluster.
     """
 

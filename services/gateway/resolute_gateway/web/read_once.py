@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class ReadOnce(Generic[T]):
-    """Keeps what a function returns.
+    """Caches the return value of a function.
 
     Args:
-        read: Reads it, in a thread.
+        read: Reads the value, in a thread.
     """
 
     def __init__(self, read: Callable[[], T]) -> None:

@@ -1,1 +1,1 @@
-"""Storing a batch of lines exactly once: parsing and writing."""
+"""Stores batches of lines exactly once: parsing and writing."""

@@ -1,4 +1,4 @@
-"""Closes a log, after a last line about dropped lines that it does not report yet."""
+"""Closes a log. If dropped lines are not reported yet, a last line reports them."""
 
 from __future__ import annotations
 

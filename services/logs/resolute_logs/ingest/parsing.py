@@ -1,4 +1,4 @@
-"""Reads batches of lines from their messages."""
+"""Parses the messages of batches of lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores a batch of lines: one transaction in which the source moves on."""
+"""Stores a batch of lines in one transaction, which also advances the source."""
 
 from __future__ import annotations
 

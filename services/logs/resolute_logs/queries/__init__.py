@@ -1,1 +1,1 @@
-"""Reading lines: filters, regular expressions, pages, and following a growing log."""
+"""Queries of lines: filters, regular expressions, pages, and following a growing log."""

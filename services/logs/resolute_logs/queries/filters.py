@@ -16,7 +16,7 @@ _MAX_CHOICES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Every condition must hold; those that are empty or None always do."""
+    """The conditions of a filter. All must hold; empty or None always holds."""
 
     trial_id: str = ""
     """Whose lines; empty where all trials of an experiment are wanted."""

@@ -15,7 +15,7 @@ from resolute_serving.notifier import Notifier
 
 @dataclass(frozen=True, slots=True)
 class FollowRequest:
-    """One log to follow."""
+    """The request to follow one log."""
 
     key: str
     """How the client tells it from others."""

@@ -1,4 +1,4 @@
-"""Reads lines page by page. A page looks at a bounded stretch of a log, however few lines of it match."""
+"""Reads lines page by page. A page scans a bounded range of a log, even if few of its lines match."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_BYTES = 3 << 20
 
 
 class StoredLine(NamedTuple):
-    """One line, as its row."""
+    """The row of one line."""
 
     line_id: int
     trial_key: int
@@ -44,7 +44,7 @@ class StoredLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some matching lines."""
+    """One page of matching lines."""
 
     lines: list[StoredLine]
     position: int

@@ -1,4 +1,4 @@
-"""Reads what comes next of a log, once for all who follow it."""
+"""Reads the next lines of a log once for all its followers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEPT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What came next of one log. It is shared, and must not be changed."""
+    """The next lines of one log. Followers share it, so it must not be changed."""
 
     response: api.FollowLinesResponse
     """The lines as a follower gets them, without its key."""
@@ -44,11 +44,11 @@ class Read:
 
 
 class LogReader:
-    """Reads logs for followers, one read at a time: reading holds the interpreter, and other calls go first.
+    """Reads logs for followers, one read at a time, because reading holds the interpreter.
 
     Args:
-        database: Where lines come from.
-        clock: Tells how old a read is.
+        database: The service's database.
+        clock: Clock for the age of a read.
     """
 
     def __init__(self, database: Database, *, clock: Clock) -> None:

@@ -1,8 +1,8 @@
-"""Regular expressions that users send.
+"""Regular expressions from users.
 
-They run in RE2 and not in ``re``: a pattern such as ``(a|aa)+$`` blocks ``re``, and with it every service of
-the process, for hours. RE2's time is linear in the line and its memory is bounded; it lacks backreferences
-and lookaround.
+They run in RE2, not in ``re``: a pattern such as ``(a|aa)+$`` would block ``re``, and with it every service
+of the process, for hours. The time of RE2 is linear in the line, and its memory is bounded. It lacks
+backreferences and lookaround.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Pattern:
 
     Args:
         text: The expression, in RE2's syntax.
-        field: Names it in errors.
+        field: Name of the request field, for errors.
 
     Raises:
-        InvalidArgumentError: It is too long, too large once compiled, or wrong.
+        InvalidArgumentError: The expression is too long, too large once compiled, or invalid.
     """
 
     def __init__(self, text: str, *, field: str = "filter.regex") -> None:

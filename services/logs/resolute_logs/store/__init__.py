@@ -1,1 +1,1 @@
-"""The tables of logs, which logs are complete, and the deletion of lines."""
+"""The tables of logs, the marks of complete logs, and the deletion of lines."""

@@ -1,4 +1,4 @@
-"""Tables of the logs service. A line's key is its place in the order of arrival."""
+"""Tables of the logs service. The key of a line is its position in the order of arrival."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Storing a batch of reports exactly once: parsing, checks of names, conflicts, and writing."""
+"""Stores batches of reports exactly once: parsing, checks of names, conflicts, and writing."""

@@ -1,8 +1,8 @@
-"""Conflicting values: a metric has one value at a step of a run, so of two values one is chosen.
+"""Conflicting values: a metric has one value at a step of a run, so one of two values is chosen.
 
-Of the searcher's metric the first counts, because the search has acted on it; of any other metric the last.
-Reports of the same group and steps are one, merged name by name. Finding conflicts would need all stored
-reports, but steps nearly always advance: only steps that occur twice among reports with a common name are
+For the searcher's metric the first value counts, because the search has acted on it; for any other metric,
+the last. Reports of the same group and steps are merged name by name. Conflicts could be with any stored
+report, but steps nearly always increase: only steps that occur twice among reports with a common name are
 read.
 """
 
@@ -21,14 +21,14 @@ from resolute_metrics.store.rows import Integers, Piece, SingleReport, join, pie
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One report that breaks a rule: it is not kept, or has taken the place of an earlier value."""
+    """One report that violates a rule: it is not stored, or it has replaced an earlier value."""
 
     sequence: int
     message: str
 
 
 class History(Protocol):
-    """What the same run has reported in the same group already."""
+    """The earlier reports of the same run in the same group."""
 
     def steps_shared(self, piece: Piece) -> Integers:
         """The steps of a piece at which one of its names was reported already."""

@@ -1,4 +1,4 @@
-"""Which reports of a batch still fit under the limits on bytes."""
+"""Selects the reports of a batch that fit under the limits on bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DROPPED = "reports of this trial"
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Reports of a batch, parted by whether they fit."""
+    """The reports of a batch that fit, and the others."""
 
     kept: Sequence[Piece]
     kept_bytes: int

@@ -1,4 +1,4 @@
-"""The stored reports of a run in one group, by steps."""
+"""The stored reports of a run in one group, looked up by steps."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NONE: Integers = np.array([], dtype=np.int64)
 
 
 class StoredHistory:
-    """Reads no block unless the steps of new reports reach back into its range.
+    """Reads a block only if steps of new reports are in its range.
 
     Args:
-        connection: Reads.
+        connection: Connection to the database.
         streams: The streams of the run in the group.
     """
 

@@ -1,4 +1,4 @@
-"""Limits of the names of groups and metrics, and of their number."""
+"""Limits for the names of groups and metrics, and for their number."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def name_error(piece: Piece) -> str | None:
 
 
 class NameCounter:
-    """Counts the names of one trial as new ones come, and says when there are too many.
+    """Counts the names of one trial, and refuses new ones above the limit.
 
     Args:
         run_streams: The streams of the reporting run in the groups of the batch.
-        whole_trial: Gives all streams of the trial; asked only when a name is new to the run.
-        limits: Most names and combinations.
+        whole_trial: Returns all streams of the trial. It is called only if a name is new to the run.
+        limits: Limits of names and combinations.
     """
 
     def __init__(

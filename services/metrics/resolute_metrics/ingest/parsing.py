@@ -1,4 +1,4 @@
-"""Reads batches of reports from their messages."""
+"""Parses the messages of batches of reports."""
 
 from __future__ import annotations
 

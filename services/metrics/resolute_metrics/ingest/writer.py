@@ -1,4 +1,4 @@
-"""Stores a batch of reports: one transaction in which the source moves on."""
+"""Stores a batch of reports in one transaction, which also advances the source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FORGET = refusals_table.delete().where(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a batch."""
+    """The result of storing a batch."""
 
     next_sequence: int
     """Everything of the source below it is durable, or refused."""

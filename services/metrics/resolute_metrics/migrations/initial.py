@@ -1,4 +1,4 @@
-"""The newest schema, for a database that is new."""
+"""The current schema, for a new database."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ GROUPS = ("training", "validation")
 
 @dataclass(frozen=True, slots=True)
 class LastSteps:
-    """How far one trial has come."""
+    """The last steps of one trial."""
 
     trial_id: str
     run: int

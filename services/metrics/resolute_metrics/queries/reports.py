@@ -1,4 +1,4 @@
-"""Whole reports of a trial, page by page, by group and steps."""
+"""Reads whole reports of a trial, page by page, by group and steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_FLOATS: Floats = np.array([], dtype=np.float64)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a report stands among the others of its trial."""
+    """The position of a report among the others of its trial."""
 
     group: str
     steps: int
@@ -53,7 +53,7 @@ class StoredReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFilter:
-    """Which reports of a trial are wanted, and how they are ordered within their group."""
+    """A filter of a trial's reports, and their order within a group."""
 
     groups: frozenset[str] = frozenset()
     """Empty for all."""
@@ -114,7 +114,7 @@ class _Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Index:
-    """Where rows of loaded blocks stand: one entry a row."""
+    """An index of the rows of loaded blocks, with one entry for each row."""
 
     steps: Integers
     runs: Integers

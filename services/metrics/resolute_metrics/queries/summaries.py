@@ -1,4 +1,4 @@
-"""Summaries of metrics: a fold over streams, never over reports."""
+"""Summaries of metrics, computed from the aggregates of streams, never from reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER = "number"
 
 @dataclass(slots=True)
 class Summary:
-    """What is known of one metric of one trial, over all of its runs."""
+    """The summary of one metric of one trial, over all of its runs."""
 
     trial_id: str
     group: str

@@ -45,7 +45,7 @@ FIELDS: Mapping[str, Callable[[Summary], Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryFilter:
-    """Which summaries are wanted; every condition that is not empty must hold."""
+    """A filter of summaries. Every condition that is not empty must hold."""
 
     trial_ids: frozenset[str] = frozenset()
     experiment_id: str = ""

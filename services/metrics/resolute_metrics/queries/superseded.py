@@ -1,7 +1,7 @@
 """Superseded points: those of an older run that a later run has repeated.
 
-A run that resumes from a checkpoint repeats steps that an older run had reported. Both are kept; the
-effective series takes a run's points up to the first step of any later run in the same group.
+A run that resumes from a checkpoint repeats steps that an older run had reported. The points of both are
+stored. The effective series has a run's points up to the first step of any later run in the same group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The changes of best and last validations in one order, for services that keep a copy of them.
+"""The changes of best and last validations in one order, for services that copy them.
 
-Writers on several replicas cannot number their changes: the order of commits is known only afterwards, and a
-reader that has seen a later number would miss an earlier one. So a write only marks its row as changed, and a
-reader numbers the changes before it lists them.
+Writers on several replicas cannot number their changes: their order is that of their commits, and a reader
+that has seen a later number would miss an earlier one. So a write only marks its row as changed, and a reader
+numbers the changes before it lists them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TrialValidations:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes in the order of their revisions."""
+    """The changes in the order of their revisions."""
 
     trials: Sequence[TrialValidations]
     latest_revision: int

@@ -1,6 +1,6 @@
-"""The best and the last validation of each trial, kept up to date by every write.
+"""The best and the last validation of each trial, updated by every write.
 
-Both are of the effective series: what a later run has superseded does not count.
+Both are values of the effective series: superseded values do not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Series that are watched while they grow."""
+"""Watches growing series."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The aggregates of each column of a stream: six numbers that every write updates.
 
-NaN and infinities are stored like any value and counted as nonfinite. They are never the smallest, the
-largest or part of the sum; they may be the last.
+NaN and infinities are stored like any value, and are counted as nonfinite. They may be the last value, but
+never the smallest or largest one, and are not part of the sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from resolute_metrics.store.rows import Floats
 
 
 class Row(IntEnum):
-    """Rows of the matrix of aggregates; its columns are the stream's names."""
+    """The rows of the matrix of aggregates, whose columns are the stream's names."""
 
     COUNT = 0
     SUM = 1

@@ -1,8 +1,8 @@
 """The encoding of rows in the database: little-endian numpy arrays, format 1.
 
-``steps`` and ``sequences`` begin with a byte for their encoding: nearly always they are an arithmetic
+``steps`` and ``sequences`` begin with a byte for their encoding. Nearly always they are an arithmetic
 progression, stored as its first member and its stride. ``times`` and columns are plain doubles. The columns
-of a block follow each other in ``matrix``, or are rows of their own in a block that is tall enough.
+of a block follow each other in ``matrix``; those of a tall block are rows of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _progression = struct.Struct("<Bqq")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows as they are stored."""
+    """A block of stored rows."""
 
     row_count: int
     first_step: int

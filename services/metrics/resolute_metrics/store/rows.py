@@ -1,4 +1,4 @@
-"""Reports in columns, as they arrive in batches, are stored in blocks and are read as series."""
+"""Reports in columns, the form in which they arrive in batches, are stored in blocks, and become series."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW_BYTES = 2 * NUMBER_BYTES
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Reports with the same names, one a row, by ascending sequence."""
+    """Reports with the same names, one for each row, by ascending sequence."""
 
     sequences: Integers
     """Position of each in its source."""
@@ -73,7 +73,7 @@ def join(parts: Sequence[Rows]) -> Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Rows with what they are reports of."""
+    """Rows with their group and names."""
 
     group: str
     names: tuple[str, ...]
@@ -97,7 +97,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SingleReport:
-    """One report taken out of its columns."""
+    """One report, extracted from its columns."""
 
     sequence: int
     steps: int

@@ -1,8 +1,8 @@
 """Tables of the metrics service.
 
-A *stream* is what one source reports with the same names in the same group. Its row holds aggregates, the
+A *stream* has the reports of one source with the same names in the same group. Its row holds aggregates, the
 range of steps, and the last non-numeric values. Its rows of numbers are in *blocks*; the columns of tall
-blocks are in rows of their own, so that a series reads one column and no other.
+blocks are in rows of their own, so that a series reads only its column.
 """
 
 from __future__ import annotations

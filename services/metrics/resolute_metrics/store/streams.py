@@ -1,4 +1,4 @@
-"""Streams: what one source reports with the same names in the same group."""
+"""Streams: the reports of one source with the same names in the same group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS: Mapping[type, str] = {type(None): "null", bool: "bool", str: "string", l
 
 @dataclass(frozen=True, slots=True)
 class NonNumericValue:
-    """The last value of a name that was no number."""
+    """The last non-numeric value of a name."""
 
     kind: str
     """``null``, ``bool``, ``string``, ``list`` or ``map``."""
@@ -38,7 +38,7 @@ class NonNumericValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """One stream with what is known of it."""
+    """One stream with its aggregates."""
 
     key: int
     trial_key: int

@@ -1,5 +1,5 @@
 """The contents of a search's log.
 
-Events (what happened), the operations that the search decided, the actions that others carry out for them,
-and the entry that ties the three together. Values only; nothing here decides or stores.
+An entry consists of an event, the operations that the search decided, and the actions by which other services
+carry them out. The package has only values: nothing here decides or stores.
 """

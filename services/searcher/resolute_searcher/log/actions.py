@@ -29,13 +29,13 @@ class CreateTrial:
 
 @dataclass(frozen=True, slots=True)
 class RunTrial:
-    """An idle trial has new work: let it run again, to an absolute length.
+    """Run an idle trial again, to an absolute length.
 
     Attributes:
         trial_key: The trial.
         length: The length; 0 in searches without operations.
-        reopens: The trial was over. It continues from its newest checkpoint, or rests if it completed that
-            length.
+        reopens: Whether the trial had ended. It continues from its latest checkpoint, or stays idle if it
+            completed that length.
     """
 
     trial_key: str
@@ -46,7 +46,7 @@ class RunTrial:
 
 @dataclass(frozen=True, slots=True)
 class CloseTrial:
-    """A trial has no more work: it ends once it is idle."""
+    """Close a trial, which has no more work: it ends once it is idle."""
 
     trial_key: str
     reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
@@ -62,11 +62,11 @@ class StopTrial:
 
 @dataclass(frozen=True, slots=True)
 class EndSearch:
-    """No more trials: the experiment ends.
+    """End the experiment: there are no more trials.
 
     Attributes:
-        cancel: Every requested trial was cancelled by a person.
-        failure: Every requested trial failed.
+        cancel: Whether every requested trial was cancelled by a user.
+        failure: Whether every requested trial failed.
     """
 
     cancel: bool

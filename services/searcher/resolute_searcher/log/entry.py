@@ -1,4 +1,4 @@
-"""One entry of a search's log: an event with what the search decided upon it."""
+"""An entry of a search's log: an event with the decisions that it caused."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from resolute_searcher.log.reasons import NOT_RECORDED, Reason
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a search's log: an event, and all that it caused.
+    """One entry of a search's log: an event, and everything that it caused.
 
     Attributes:
         sequence: Position in the log, from 1.
-        event: What happened.
-        operations: What the search decided, in order.
-        actions: What others must do for it, in order.
-        last_action: Position of the last of all actions so far; those of this entry are numbered up to it.
-        draws: Random words that the search had taken when the entry was complete.
-        reason: Why the event happened.
+        event: The event.
+        operations: Operations that the search decided, in order.
+        actions: Actions for other services, in order.
+        last_action: Position of the last of all actions so far. The actions of this entry are numbered up to
+            it.
+        draws: Number of random words that the search had drawn when the entry was complete.
+        reason: Reason of the event.
     """
 
     sequence: int

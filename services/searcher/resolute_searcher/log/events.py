@@ -1,4 +1,4 @@
-"""Events of a search: facts on which it decides and which it never changes."""
+"""Events of a search: facts on which it decides and which never change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute_searcher.spec.space import Json
 
 
 class ExitReason(Enum):
-    """Why a trial left before the search closed it."""
+    """The reason why a trial exited before the search closed it."""
 
     ERRORED = "errored"
     """It failed more often than it may restart; counts as a failure of the search."""
@@ -37,7 +37,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class TrialCreated:
-    """A trial that the search asked for exists."""
+    """A trial that the search requested was created."""
 
     trial_key: str
 
@@ -47,8 +47,8 @@ class ValidationCompleted:
     """A trial trained to the length of its operation and validated.
 
     Attributes:
-        trial_key: The trial's identifier within the search.
-        metric: The search's metric as reported.
+        trial_key: Identifier of the trial within the search.
+        metric: Reported value of the search's metric.
         length: Absolute length of the operation.
     """
 
@@ -62,11 +62,11 @@ class ValidationReported:
     """A trial of a time-driven search validated.
 
     Attributes:
-        trial_key: The trial's identifier within the search.
-        metric: The search's metric as reported.
-        time: The time metric: how far the trial has trained.
-        run: Run of the trial that reported.
-        source: Names the spool that the report came from; empty for reports that are never repeated.
+        trial_key: Identifier of the trial within the search.
+        metric: Reported value of the search's metric.
+        time: Value of the time metric, which measures how long the trial has trained.
+        run: Number of the run that reported.
+        source: Name of the report's spool; empty for reports that are never repeated.
         position: Position in that spool.
     """
 
@@ -88,14 +88,14 @@ class TrialExited:
 
 @dataclass(frozen=True, slots=True)
 class TrialClosed:
-    """A trial is over: nothing of it runs or will run."""
+    """A trial has ended: none of its runs is active or will start."""
 
     trial_key: str
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFenced:
-    """Calls of runs of a trial below `min_run` are refused from now on."""
+    """A trial was fenced: calls of its runs below `min_run` are refused from now on."""
 
     trial_key: str
     min_run: int
@@ -106,8 +106,8 @@ class OperationsPosted:
     """The client of a custom search answered events.
 
     Attributes:
-        operations: What it decided, in order.
-        answers: Position of the event that it answers, and with it all before.
+        operations: Operations of the client, in order.
+        answers: Position of the last event that the operations answer.
     """
 
     operations: tuple[PostedOperation, ...]
@@ -116,13 +116,13 @@ class OperationsPosted:
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """A sampler outside of the search chose the hyperparameters of a trial that it wants.
+    """A sampler outside of the search chose the hyperparameters of its next trial.
 
     Attributes:
-        number: Which of the search's suggestions it is, from 1.
-        hparams: The choice; None when it failed, and the search draws them itself.
-        notes: What the sampler keeps for its next suggestions.
-        failure: Why the choice failed; empty when it did not.
+        number: Number of the suggestion within the search, from 1.
+        hparams: The chosen hyperparameters; None if the choice failed and the search draws them itself.
+        notes: Data that the sampler needs for its next suggestions.
+        failure: Reason why the choice failed; empty if it did not.
     """
 
     number: int
@@ -133,11 +133,11 @@ class Suggested:
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """A search that was over was given more to do.
+    """An ended search was extended.
 
     Attributes:
-        max_trials: Trials from now on; None for as many as before.
-        max_length: Length (or time) from now on; None for the one before.
+        max_trials: New number of trials; None for the number before.
+        max_length: New length (or time); None for the one before.
     """
 
     max_trials: int | None = None
@@ -146,7 +146,7 @@ class Extended:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """A trial that failed is tried again, from its newest checkpoint."""
+    """A failed trial is retried from its latest checkpoint."""
 
     trial_key: str
 

@@ -1,8 +1,8 @@
 """Operations: the decisions of a search.
 
-Operations are recorded beside the event that caused them, each with its reason.
+Operations are recorded with the event that caused them, each with its reason.
 
-Reasons are not part of the decision: they are ignored when operations are compared.
+Reasons are not part of the decision: comparisons of operations ignore them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Create:
         trial_key: UUID of the trial within the search.
         hparams: Its hyperparameters by name.
         trial_seed: Seed for its own random numbers, from 0 to 2**31 - 1.
-        bracket: Position of the bracket that asked for it; 0 in methods without brackets.
-        checkpoint_id: Checkpoint to start from; empty for the search's own, if it has one.
+        bracket: Position of the bracket that requested it; 0 in methods without brackets.
+        checkpoint_id: Checkpoint to start from; empty for that of the search, if any.
     """
 
     trial_key: str
@@ -45,7 +45,7 @@ class ValidateAfter:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """No more work for a trial once it has done what it was given."""
+    """Close a trial: it gets no more operations once it has completed those it has."""
 
     trial_key: str
     reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
@@ -61,10 +61,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """A trial rises to a rung with nothing to do for anyone who runs it.
+    """A trial rises to a rung without an action.
 
-    Either it has exited, and takes the worst metric with it, or it runs by itself in a time-driven search. It
-    is recorded, although nothing acts on it, because it is a decision that later decisions rest on.
+    Either it has exited and counts with the worst metric, or it keeps running in a time-driven search. The
+    promotion is recorded although it causes no action, because later decisions depend on it.
     """
 
     trial_key: str
@@ -74,11 +74,11 @@ class Promote:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The search is over.
+    """End the search.
 
     Attributes:
-        cancel: Every requested trial was cancelled by a person.
-        failure: Every requested trial failed.
+        cancel: Whether every requested trial was cancelled by a user.
+        failure: Whether every requested trial failed.
     """
 
     cancel: bool = False
@@ -88,7 +88,7 @@ class Shutdown:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The client of a custom search tells how far the search is, from 0 to 1."""
+    """The progress of a custom search from its client, from 0 to 1."""
 
     progress: float
     reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""Why events happened and operations were decided, as data."""
+"""The reasons of events and of operations, as data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class ReasonKind(Enum):
-    """What a reason is of; the first group is of events, the second of operations and their actions."""
+    """The kind of a reason. The first group is for events, the second for operations and their actions."""
 
     NOT_RECORDED = "not_recorded"
     """Recorded by a version that kept no reasons."""
@@ -45,18 +45,18 @@ class ReasonKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason; which fields are set depends on its kind.
+    """A reason. Its kind determines which fields are set.
 
     Attributes:
         kind: The kind.
-        cause_sequence: Of events only: position of the earlier event that led to it.
+        cause_sequence: Position of the earlier event that caused this one; for events only.
         bracket: The bracket, in methods that have brackets.
         rung: The rung that decided, from 0 at the bottom.
-        rank: Place of the trial on the rung, from 1.
-        rank_of: Trials on the rung.
+        rank: Rank of the trial on the rung, from 1.
+        rank_of: Number of trials on the rung.
         metric: The trial's metric on the rung; None if it exited there or reported NaN.
-        threshold: Metric of the worst trial among the best of the rung; None when there is none.
-        top_size: How many of the trials on the rung are its best, which go on.
+        threshold: Metric of the worst trial among the best of the rung; None if there is none.
+        top_size: Number of the best trials on the rung, which continue.
     """
 
     kind: ReasonKind

@@ -1,5 +1,5 @@
-"""The search methods, one a module.
+"""The search methods, one for each module.
 
-They share a protocol (base); the registry maps specs and plugins to them. A method gets events and yields
+They share the protocol in `base`. `registry` maps specs and plugins to them. A method gets events and yields
 operations.
 """

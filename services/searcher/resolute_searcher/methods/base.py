@@ -21,10 +21,10 @@ _ID_WORDS = 4
 
 
 class Sampler:
-    """Makes the trials of a search; the only place where a search draws random numbers.
+    """Samples the trials of a search. Only here does a search draw random numbers.
 
     Args:
-        space: Where hyperparameters are sampled.
+        space: The hyperparameter space.
         random: The search's random numbers.
     """
 
@@ -54,12 +54,12 @@ class Sampler:
 
 
 class SearchMethod(Protocol):
-    """A deterministic state machine: events go in, operations come out.
+    """A deterministic state machine that takes events and yields operations.
 
-    Taking in facts, deciding, and changing state by what was decided are apart, so that recovery can rebuild
-    the state from a log of events and operations without deciding anything again. For each event the owner
-    calls `absorb`, then either takes each operation from `decide` and hands it to `apply` before asking for
-    the next, or, in recovery, hands the recorded operations to `apply`. Both give the same state.
+    Absorbing events, deciding, and applying decisions are separate, so that recovery can rebuild the state
+    from a log of events and operations without new decisions. For each event the owner calls `absorb`. Then
+    it takes each operation from `decide` and passes it to `apply` before taking the next; in recovery, it
+    passes the recorded operations to `apply`. Both give the same state.
     """
 
     def absorb(self, event: MethodEvent) -> None:
@@ -91,19 +91,18 @@ class SearchMethod(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SuggestionRequest:
-    """What a search asks from outside: hyperparameters for its next trial.
+    """A request for the hyperparameters of a search's next trial, which are chosen outside of the search.
 
-    It says all that the answer may rest on, so that equal questions have equal answers, wherever and whenever
-    they are asked.
+    It contains all data that the answer may depend on, so that equal requests have equal answers.
 
     Attributes:
-        number: Which of the search's suggestions it is, from 1.
-        seed: Seed of the random numbers behind the answer.
-        sampler_config: Who is to answer, and how; as the method understands it.
+        number: Number of the suggestion within the search, from 1.
+        seed: Seed of the random numbers for the answer.
+        sampler_config: Sampler with its settings, in the form of the method.
         smaller_is_better: Whether smaller metrics are better.
         earlier: Hyperparameters and notes of the earlier suggestions, in order.
-        facts: What is known of their trials, in order: position of the suggestion from 0, length and metric;
-            or position, None and how it ended.
+        facts: Results of their trials, in order: position of the suggestion from 0, length and metric; or
+            position, None and the kind of its end.
     """
 
     number: int

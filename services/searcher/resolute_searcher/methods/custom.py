@@ -15,7 +15,7 @@ _CLIENT_DECISION = Reason(ReasonKind.CLIENT_DECISION)
 
 
 class CustomSearch:
-    """Passes on what its client posts."""
+    """Passes on the operations that its client posts."""
 
     def __init__(self) -> None:
         self._progress = 0.0

@@ -1,4 +1,4 @@
-"""Independent trials, each trained to the full length, some at a time: `single`, `random` and `grid`."""
+"""Independent trials, trained to the full length, with limited concurrency: `single`, `random` and `grid`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from resolute_searcher.spec.space import Json
 
 
 class Refused(Enum):
-    """What a search makes of a trial whose hyperparameters were refused."""
+    """The treatment of a trial whose hyperparameters were refused."""
 
     REPLACED = auto()
     """Another trial takes its place."""
@@ -37,11 +37,12 @@ class FullLengthSearch:
     """Keeps a number of trials alive until all are created.
 
     Args:
-        max_length: Length to train to; None when trials themselves know when they are done.
+        max_length: Length to train to; None if trials end by themselves.
         max_trials: Number of trials.
-        max_concurrent_trials: Trials alive at once; 0 is no limit.
-        hparams: Gives the hyperparameters of a trial by the number of trials before it; None to sample them.
-        refused: What becomes of a trial whose hyperparameters were refused.
+        max_concurrent_trials: Most trials alive at once; 0 for no limit.
+        hparams: Returns the hyperparameters of a trial by the number of trials before it; None to sample
+            them.
+        refused: Treatment of trials whose hyperparameters were refused.
     """
 
     def __init__(

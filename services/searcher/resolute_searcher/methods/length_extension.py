@@ -1,4 +1,4 @@
-"""Trials at full length, which continue when the search is extended."""
+"""Trials at full length that continue when the search is extended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from resolute_searcher.log.reasons import Reason, ReasonKind
 
 
 class LengthExtension:
-    """Remembers who is complete, and who waits to be trained on."""
+    """The trials that are complete, and those that wait to continue."""
 
     def __init__(self) -> None:
         self._complete: dict[str, None] = {}

@@ -1,7 +1,7 @@
 """A search whose hyperparameters are chosen by a model of earlier results, outside of the search.
 
-The search asks, and takes each answer as an event of its log. So a log can be replayed without the model, and
-a newer version of the model does not change running searches.
+The search requests suggestions, and each answer is an event of its log. So a log can be replayed without the
+model, and a newer version of the model does not change running searches.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ COMPLETE, PRUNED, FAILED = "complete", "pruned", "failed"
 
 
 class ModelSearch:
-    """Keeps some trials alive, with hyperparameters from outside; stops those that are not among the best.
+    """Keeps a number of trials alive, with suggested hyperparameters; stops those not among the best.
 
-    A question is asked when there is room for a trial, and may rest on what was known at that event only:
-    however long its answer takes, and in whatever order answers come among other events, it is the same.
+    A suggestion is requested when there is room for a trial, and depends only on the facts at that event. So
+    the answer is the same however long it takes and whatever events occur before it.
 
     Args:
         halving: The rungs; one for trials that all train to the full length.
-        sampler_config: Who is to answer, and how.
+        sampler_config: The sampler with its settings.
         seed: The search's seed.
     """
 

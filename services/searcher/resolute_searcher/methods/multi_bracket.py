@@ -12,11 +12,11 @@ from resolute_searcher.methods.base import Sampler, SearchMethod
 
 
 class MultiBracketSearch:
-    """Starts its brackets one after the other and tells each of its own trials only.
+    """Starts its brackets one after the other, and passes each bracket the events of its own trials.
 
     Args:
         brackets: The searches; at least one, none of them a tournament.
-        split: Splits a number of trials over the brackets.
+        split: Divides a number of trials among the brackets.
     """
 
     def __init__(self, brackets: Sequence[SearchMethod], *, split: Callable[[int], Sequence[int]]) -> None:

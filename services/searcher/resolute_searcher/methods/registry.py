@@ -40,14 +40,15 @@ ENTRY_POINTS = "resolute.search_methods"
 
 @dataclass(frozen=True, slots=True)
 class MethodKind:
-    """A search method that searches can be created with.
+    """A search method that can be selected.
 
     Attributes:
-        name: What configs call it.
-        version: Grows whenever equal events could give other operations than before; logs carry it.
-        build: Makes the method for a spec that was checked.
-        custom: Whether a client decides, by posting operations.
-        extends: What extensions can raise: `max_trials`, `max_length`.
+        name: Name of the method in configs.
+        version: Version of the method, recorded in logs. It increases whenever equal events could give other
+            operations than before.
+        build: Creates the method for a checked spec.
+        custom: Whether a client decides by posting operations.
+        extends: Fields that extensions can raise: `max_trials`, `max_length`.
     """
 
     name: str

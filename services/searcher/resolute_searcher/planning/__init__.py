@@ -1,4 +1,5 @@
 """Previews and simulations of searches.
 
-A preview of what a spec would run, and its simulation in virtual time against learning curves.
+A preview shows the trials that a spec would run. A simulation runs the search in virtual time on learning
+curves.
 """

@@ -1,4 +1,4 @@
-"""Responses of long calculations, made and serialized in worker processes."""
+"""Builds and serializes the responses of long calculations, in worker processes."""
 
 from __future__ import annotations
 

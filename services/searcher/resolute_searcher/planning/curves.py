@@ -15,7 +15,7 @@ from resolute_searcher.spec.space import Categorical, DoubleRange, IntRange, Jso
 
 
 class Curves(Protocol):
-    """Returns the metric that a trial would report."""
+    """Learning curves: they return the metric that a trial would report."""
 
     def metric(self, number: int, hparams: Mapping[str, Json], length: float) -> float:
         """Returns a trial's metric.
@@ -29,16 +29,16 @@ class Curves(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SyntheticCurves:
-    """Curves that fall from 1 towards what the hyperparameters are worth, some faster than others.
+    """Curves that fall from 1 towards a value that depends on the hyperparameters, some faster than others.
 
-    Each range has one best value, and the worth falls with the distance from it, so that a search can learn.
-    Equal hyperparameters give equal curves.
+    Each range has one best value, and the result gets worse with the distance from it, so that a search can
+    learn. Equal hyperparameters give equal curves.
 
     Attributes:
         space: The space of the search.
-        smaller_is_better: Whether metrics fall; if not, they rise from 0 to 1.
-        max_length: Length after which little happens.
-        seed: Decides the best values.
+        smaller_is_better: Whether metrics fall; otherwise they rise from 0 to 1.
+        max_length: Length after which the curve hardly changes.
+        seed: Seed of the best values.
     """
 
     space: Space
@@ -69,7 +69,7 @@ def synthetic_curves(spec: SearchSpec) -> SyntheticCurves:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCurve:
-    """The metric of one trial at some lengths, ascending; straight between them, level outside."""
+    """The metric of one trial at ascending lengths. It is linear between them and constant outside."""
 
     lengths: Sequence[float]
     metrics: Sequence[float]
@@ -107,7 +107,7 @@ class RecordedCurve:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCurves:
-    """Curves of trials that once ran: each new trial takes the next one, in turn.
+    """Curves of recorded trials. Each new trial takes the next one in turn.
 
     Attributes:
         curves: The curves; at least one.

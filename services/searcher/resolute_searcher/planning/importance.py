@@ -49,7 +49,7 @@ class TrialResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Importance:
-    """How much one hyperparameter matters.
+    """The importance of one hyperparameter.
 
     Attributes:
         name: Its dotted name.
@@ -64,12 +64,12 @@ class Importance:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What was estimated.
+    """The estimated importances.
 
     Attributes:
-        importances: Largest first.
-        trials: Results that were regarded.
-        omitted: Hyperparameters with several values that were not regarded.
+        importances: The importances, largest first.
+        trials: Number of results that were used.
+        omitted: Hyperparameters with several values that were not used.
     """
 
     importances: Sequence[Importance]
@@ -79,7 +79,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A hyperparameter as Optuna receives it."""
+    """A hyperparameter in the form for Optuna."""
 
     distribution: Any
     values: Sequence[float | str]

@@ -1,4 +1,4 @@
-"""What a spec would run: trials and lengths of each bracket, without creating anything."""
+"""A preview of a spec: the trials and lengths of each bracket, without creating anything."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from resolute_searcher.spec.search import (
 
 @dataclass(frozen=True, slots=True)
 class BracketPreview:
-    """What one bracket would run.
+    """The trials that one bracket would run.
 
     Attributes:
         trials: Number of trials.
-        concurrent_trials: Trials alive at once; 0 is no limit.
+        concurrent_trials: Most trials alive at once; 0 for no limit.
         endings: How many trials end at which absolute length, shortest first; length 0 stands for trials that
         know
             themselves when they are done.
@@ -41,11 +41,11 @@ class BracketPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a search would run.
+    """The trials that a search would run.
 
     Attributes:
         brackets: The brackets, largest first.
-        total_units: Training units of all trials together.
+        total_units: Sum of the training units of all trials.
     """
 
     brackets: tuple[BracketPreview, ...]

@@ -1,4 +1,4 @@
-"""Replays of the logs of searches, in a thread or in a worker process."""
+"""Replays logs of searches, in a thread or in a worker process."""
 
 from __future__ import annotations
 

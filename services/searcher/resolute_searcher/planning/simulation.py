@@ -25,15 +25,15 @@ _WHOLE_TRIAL = 1
 
 @dataclass(slots=True)
 class SimulatedTrial:
-    """A trial that was played.
+    """A simulated trial.
 
     Attributes:
         number: Position in the order of creation, from 0.
-        bracket: The bracket that asked for it.
-        length: Absolute length that it trained to.
-        metric: Its last metric; NaN when it reported none.
-        start: Virtual time at which it first trained.
-        end: Virtual time at which it was over.
+        bracket: The bracket that requested it.
+        length: Absolute length to which it trained.
+        metric: Last metric of the trial; NaN if it reported none.
+        start: Virtual time of its first training.
+        end: Virtual time of its end.
     """
 
     number: int
@@ -46,13 +46,13 @@ class SimulatedTrial:
 
 @dataclass(frozen=True, slots=True)
 class RungCount:
-    """The trials that came to one length in one bracket.
+    """The number of trials that reached one length in one bracket.
 
     Attributes:
         bracket: Position of the bracket.
         length: Absolute length.
-        reached: Trials that trained to it.
-        ended: Trials that ended there.
+        reached: Number of trials that trained to it.
+        ended: Number of trials that ended there.
     """
 
     bracket: int
@@ -63,14 +63,14 @@ class RungCount:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What came of a simulation.
+    """The result of a simulation.
 
     Attributes:
         trials: The trials in the order of creation.
-        rungs: How many trials came how far, by bracket, then from the bottom up.
-        total_units: Training units of all trials together.
-        duration: Virtual time at the end; training one unit takes one.
-        events: Events that the search decided upon.
+        rungs: Number of trials that reached each rung, by bracket, then from the bottom up.
+        total_units: Sum of the training units of all trials.
+        duration: Virtual time at the end. Training one unit takes one unit of time.
+        events: Number of events on which the search decided.
     """
 
     trials: tuple[SimulatedTrial, ...]

@@ -1,5 +1,5 @@
-"""Running searches in a server.
+"""Runs searches in a server.
 
-The searches in memory, the index of their trials, the topics of their changes, the poller for what other
-replicas write, snapshots, suggestions by Optuna, and the processes that long calculations run in.
+It has the searches in memory, the index of their trials, the topics of their changes, the poller for changes
+by other replicas, snapshots, suggestions by Optuna, and the processes for long calculations.
 """

@@ -19,15 +19,15 @@ _log = structlog.get_logger("searcher")
 
 
 class ChangePoller:
-    """Wakes the followers of each search whose log grew, was begun or was deleted, anyone who did it.
+    """Wakes the followers of each search whose log was created, has grown or was deleted, by any replica.
 
-    One look a second at the tips of all watched searches costs the same for a thousand idle ones as for a
-    few; a look by each follower would not.
+    One query a second for the tips of all watched searches costs the same for a thousand idle searches as for
+    a few. A query by each follower would not.
 
     Args:
-        storage: Where the logs are.
-        notifier: Knows which searches are followed.
-        pause: Seconds between two looks.
+        storage: The service's database.
+        notifier: The subscriptions to searches.
+        pause: Seconds between two queries.
     """
 
     def __init__(self, storage: Storage, notifier: Notifier[Topic], *, pause: float = _PAUSE_SECONDS) -> None:

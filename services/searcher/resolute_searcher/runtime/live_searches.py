@@ -1,9 +1,9 @@
-"""The searches that are in memory: a cache of their logs, and the one way to change them.
+"""The searches in memory: a cache of their logs, and the only way to change them.
 
-A change decides at once, on the event loop, on top of decisions that may not be on disk yet; its caller gets
-the answer when its own entries are durable. If an entry is not written, neither is everything decided on top
-of it, since an append succeeds only right after its predecessor; the search is then read again from its log.
-A large change decides in a thread, while other calls of the same search wait.
+A change decides at once, on the event loop, based on decisions that may not be on disk yet. Its caller gets
+the answer once the entries of the change are durable. An append succeeds only directly after its predecessor;
+so if an entry is not written, all later decisions are not written either, and the search is read again from
+its log. A large change decides in a thread, while other calls of the same search wait.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class LiveSearch:
     """A search in memory.
 
     Args:
-        search: Its state.
-        tip: Tip of the log that the state is of.
+        search: State of the search.
+        tip: Tip of the log at this state.
     """
 
     def __init__(self, search: Search, tip: str) -> None:
@@ -65,7 +65,7 @@ class LiveSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Decision(Generic[T]):
-    """What came of a change: an answer, or the error to raise once what was recorded before is durable."""
+    """The result of a change: an answer, or an error to raise once earlier records are durable."""
 
     answer: T | None = None
     refusal: ResoluteError | None = None
@@ -77,7 +77,7 @@ class Change:
     Args:
         live: The search.
         now: Seconds since 1970.
-        taken: Identifiers of events that are in the log, although the search did not recognize them.
+        taken: Identifiers of events that are in the log although the search did not recognize them.
     """
 
     def __init__(self, live: LiveSearch, *, now: float, taken: Collection[str] = ()) -> None:
@@ -114,14 +114,14 @@ class LiveSearches:
     """All searches of the service.
 
     Args:
-        storage: Where the logs are.
-        clock: Dates entries.
-        trial_index: Receives new trials.
-        notifier: Receives each search that has new entries.
+        storage: The service's database.
+        clock: Clock for the times of entries.
+        trial_index: The index, to which new trials are added.
+        notifier: Notified of each search with new entries.
         on_question: Called with each search that waits for a suggestion.
-        on_growth: Called with each search whose log grew, and its last durable position.
-        shared: Whether other processes write to the database, so that what is in memory may be behind.
-        capacity: Searches kept in memory while nothing happens to them.
+        on_growth: Called with each search whose log has grown, and its last durable position.
+        shared: Whether other processes write to the database, so that the searches in memory may be outdated.
+        capacity: Number of idle searches in memory.
     """
 
     def __init__(

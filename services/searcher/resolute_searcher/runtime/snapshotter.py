@@ -1,8 +1,8 @@
-"""Makes snapshots of long searches, so that they load fast.
+"""Takes snapshots of long searches, so that they load fast.
 
-A snapshot is made of the log alone, by folding what came after the one before: it holds only durable data,
-and decisions never wait for it. It is made in a worker process each time that the log has grown by a share of
-its length, so that the cost per event does not grow with the search.
+A snapshot is computed from the previous one and the log entries after it. So it holds only durable data, and
+decisions never wait for it. A worker process takes a snapshot each time the log has grown by a share of its
+length, so that the cost per event does not grow with the search.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = structlog.get_logger("searcher")
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What makes the next snapshot of a search."""
+    """The input for the next snapshot of a search."""
 
     spec: search_spec_pb2.SearchSpec
     code: str
@@ -48,11 +48,11 @@ class _Step:
 
 
 class Snapshotter:
-    """Makes snapshots, one at a time, in a task of its own.
+    """Takes snapshots, one at a time, in a task of its own.
 
     Args:
-        storage: Where logs and snapshots are.
-        pool: Does the folding.
+        storage: The service's database.
+        pool: Worker processes that compute snapshots.
         first: See `FIRST`.
     """
 

@@ -1,4 +1,4 @@
-"""The service's database for its handlers: work that has begun ends even if its caller stops waiting."""
+"""The service's database for its handlers: begun work is completed even if its caller stops waiting."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 class Storage:
     """Runs reads and writes in tasks of its own.
 
-    A call can be cancelled at any instant, when its client gives up; what it began to write is decided by
-    then and must neither be lost nor half done.
+    A call can be cancelled at any time, when its client gives up. Its decisions are already made, so its
+    writes must be completed.
 
     Args:
-        database: The database, for work that was begun; closed by `close`.
+        database: The database, which `close` closes.
     """
 
     def __init__(self, database: Database) -> None:

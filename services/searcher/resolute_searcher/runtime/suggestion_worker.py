@@ -19,14 +19,14 @@ _log = structlog.get_logger("searcher")
 
 
 class SuggestionWorker:
-    """Answers one question of each search at a time, in tasks of its own.
+    """Answers one request of each search at a time, in tasks of its own.
 
-    Several servers may answer the same request: they answer the same, and the log takes the first.
+    Several servers may answer the same request. Their answers are equal, and the log accepts the first.
 
     Args:
-        storage: Where specs are read.
-        searches: The searches.
-        pool: Does the calculations.
+        storage: The service's database, for specs.
+        searches: The searches in memory.
+        pool: Worker processes for the calculations.
     """
 
     def __init__(self, storage: Storage, searches: LiveSearches, pool: WorkerPool) -> None:

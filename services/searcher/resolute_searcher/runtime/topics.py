@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class Aspect(Enum):
-    """One thing about a search that changes by itself."""
+    """An aspect of a search that changes independently of others."""
 
     LOG = auto()
     """It has new entries, was begun or was deleted."""

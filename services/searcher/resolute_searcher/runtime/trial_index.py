@@ -1,4 +1,4 @@
-"""A cache of the searches of trials, which every call about a trial needs."""
+"""A cache of each trial's search, which every call about a trial needs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from resolute_searcher.store import trials
 
 
 class TrialIndex:
-    """Finds the searches of trials. What it knows never changes, since trials do not move.
+    """Looks up the search of a trial. Its entries never change, because trials do not move.
 
     Args:
-        storage: Where trials are looked up.
-        capacity: Trials to remember.
+        storage: The service's database.
+        capacity: Number of trials in the cache.
     """
 
     def __init__(self, storage: Storage, *, capacity: int = 100_000) -> None:

@@ -1,5 +1,5 @@
 """The RPCs of the searcher service.
 
-Requests become values, the domain is called, results become responses. One module for each group of calls;
-the searcher module puts them together.
+They convert requests to values, call the domain, and convert results to responses. Each group of calls has
+its module; `searcher` combines them.
 """

@@ -1,4 +1,4 @@
-"""The RPCs by which a client drives a custom search: poll events, post operations."""
+"""The RPCs by which a client drives a custom search: it polls events and posts operations."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class CustomSearchCalls:
     """Answers the clients of custom searches.
 
     Attributes:
-        storage: Where the logs are.
+        storage: The service's database.
         searches: The searches in memory.
-        notifier: Wakes anyone who follows.
+        notifier: Wakes followers.
     """
 
     storage: Storage

@@ -1,4 +1,4 @@
-"""Descriptions of a search in responses."""
+"""Builds the descriptions of searches in responses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from resolute_searcher.store.search_rows import SearchRow
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptions:
-    """Describes searches as messages.
+    """Builds messages that describe searches.
 
     Attributes:
-        storage: Where the logs are.
+        storage: The service's database.
         searches: The searches in memory.
     """
 

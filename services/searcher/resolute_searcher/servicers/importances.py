@@ -1,4 +1,4 @@
-"""The RPC that estimates the importance of hyperparameters, one search at a time, and caches the results."""
+"""The RPC that estimates the importance of hyperparameters, for one search at a time. Results are cached."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NEEDED = ("optuna", "sklearn")
 
 
 class ImportanceCalls:
-    """Answers the call about importances. The same log gives the same estimate, so it is made once.
+    """Answers the call about importances. The same log gives the same estimate, so it is computed once.
 
     Args:
-        storage: Where the logs are.
-        pool: Makes the estimates, in one process.
+        storage: The service's database.
+        pool: The worker process that computes estimates.
     """
 
     def __init__(self, storage: Storage, pool: WorkerPool) -> None:

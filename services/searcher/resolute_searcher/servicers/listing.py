@@ -1,4 +1,4 @@
-"""The RPCs that list the log of a search, whole or in brief."""
+"""The RPCs that list the log of a search, in full or in brief."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ListingCalls:
     """Answers the calls that list the log.
 
     Attributes:
-        storage: Where the logs are.
+        storage: The service's database.
     """
 
     storage: Storage

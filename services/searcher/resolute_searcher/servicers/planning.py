@@ -1,4 +1,4 @@
-"""The RPCs of previews, simulations and replays: in worker processes, one for each caller."""
+"""The RPCs of previews, simulations and replays, which run in worker processes, one for each caller."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _SHORT_LOG = 500
 
 @dataclass(frozen=True, kw_only=True)
 class PlanningCalls:
-    """Answers the calls that calculate.
+    """Answers the calls for previews, simulations and replays.
 
     Attributes:
-        storage: Where the logs are.
-        planning_pool: Calculates answers that take long.
+        storage: The service's database.
+        planning_pool: Worker processes for long calculations.
     """
 
     storage: Storage

@@ -20,13 +20,13 @@ from resolute_searcher.wire.events import extension_from
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeCalls:
-    """Answers the calls that let ended things continue.
+    """Answers the calls that continue ended searches and trials.
 
     Attributes:
-        storage: Where the logs are.
+        storage: The service's database.
         searches: The searches in memory.
-        trial_index: Knows the searches of trials.
-        descriptions: Tells what is known of searches.
+        trial_index: Looks up the searches of trials.
+        descriptions: Builds descriptions of searches.
     """
 
     storage: Storage

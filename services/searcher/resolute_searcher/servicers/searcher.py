@@ -1,4 +1,4 @@
-"""All RPCs of the searcher in one place."""
+"""Combines all RPCs of the searcher."""
 
 from __future__ import annotations
 

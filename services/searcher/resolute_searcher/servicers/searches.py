@@ -38,10 +38,10 @@ class SearchCalls:
     """Answers the calls about whole searches.
 
     Attributes:
-        storage: Where the logs are.
+        storage: The service's database.
         searches: The searches in memory.
-        descriptions: Tells what is known of searches.
-        notifier: Wakes anyone who follows.
+        descriptions: Builds descriptions of searches.
+        notifier: Wakes followers.
         clock: Measures heartbeats.
     """
 

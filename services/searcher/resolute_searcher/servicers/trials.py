@@ -38,10 +38,10 @@ class TrialCalls:
     """Answers the calls about single trials.
 
     Attributes:
-        storage: Where the logs are.
+        storage: The service's database.
         searches: The searches in memory.
-        trial_index: Knows the searches of trials.
-        notifier: Wakes anyone who follows.
+        trial_index: Looks up the searches of trials.
+        notifier: Wakes followers.
     """
 
     storage: Storage

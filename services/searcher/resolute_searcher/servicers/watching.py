@@ -26,7 +26,7 @@ _PACE = PollIntervals(recheck=HEARTBEAT_SECONDS, heartbeat=HEARTBEAT_SECONDS, pa
 
 @dataclass(frozen=True)
 class _Watched:
-    """One search that is watched."""
+    """A watched search."""
 
     key: str
     search_id: str
@@ -37,9 +37,9 @@ class WatchingCalls:
     """Answers the call that watches searches.
 
     Attributes:
-        storage: Where the logs are.
-        descriptions: Tells what is known of searches.
-        notifier: Wakes anyone who follows.
+        storage: The service's database.
+        descriptions: Builds descriptions of searches.
+        notifier: Wakes followers.
         clock: Measures heartbeats.
     """
 

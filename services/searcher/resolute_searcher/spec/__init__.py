@@ -1,5 +1,5 @@
 """The specification of a search.
 
-The hyperparameter space, the settings of each method, how brackets of successive halving and grids are laid
-out, and the checks that list every violation at once. It knows neither methods nor messages.
+It has the hyperparameter space, the settings of each method, the layout of brackets and grids, and the checks
+that list all violations at once. It depends neither on methods nor on messages.
 """

@@ -11,7 +11,7 @@ from resolute_searcher.spec.halving import Halving
 
 
 class AdaptiveMode(Enum):
-    """How early trials are stopped."""
+    """The degree to which trials are stopped early."""
 
     AGGRESSIVE = "aggressive"
     """One bracket, the one with the most rungs."""
@@ -33,15 +33,15 @@ class AdaptiveMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePlan:
-    """What is asked of an adaptive search.
+    """The parameters of an adaptive search.
 
     Attributes:
         max_length: Length (or time) at the top rungs.
         max_trials: Number of trials.
-        divisor: One over the share that goes up, above 1.
+        divisor: Reduction factor: one in ``divisor`` trials is promoted; above 1.
         max_rungs: Most rungs of a bracket.
-        max_concurrent_trials: Trials alive at once; 0 lets the method choose.
-        mode: How early trials are stopped.
+        max_concurrent_trials: Most trials alive at once; 0 lets the method choose.
+        mode: Degree to which trials are stopped early.
         bracket_rungs: Rungs of each bracket; empty derives them from the mode.
         smaller_is_better: Whether smaller metrics are better.
     """

@@ -18,12 +18,12 @@ from resolute_searcher.spec.space import (
 
 
 class Grid:
-    """The points of a space by number, computed when asked for: a grid may be far too large to hold.
+    """The points of a space by number, computed on demand, because a grid may be too large for memory.
 
     Axes are in ascending order of names, nested ones depth first; the last axis varies fastest.
 
     Args:
-        space: The space; its ranges carry counts.
+        space: The space, whose ranges have counts.
 
     Raises:
         ValueError: A range has no count.

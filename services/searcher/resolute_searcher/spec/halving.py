@@ -1,4 +1,4 @@
-"""The layout of a bracket of successive halving: lengths of its rungs, trials at the start, progress."""
+"""The layout of a bracket of successive halving: the lengths of its rungs, its first trials, its progress."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ WORST = sys.float_info.max
 
 @dataclass(frozen=True, slots=True)
 class Halving:
-    """How one bracket halves.
+    """The parameters of one bracket.
 
     Attributes:
         num_rungs: Number of rungs, at least 1.
         max_length: Length (or time) at the top rung.
         max_trials: Number of trials.
-        divisor: One over the share that goes up, above 1.
-        max_concurrent_trials: Trials alive at once; 0 lets the method choose.
+        divisor: Reduction factor: one in ``divisor`` trials is promoted; above 1.
+        max_concurrent_trials: Most trials alive at once; 0 lets the method choose.
         smaller_is_better: Whether smaller metrics are better.
-        extra_lengths: Lengths of the rungs that extensions put on top.
+        extra_lengths: Lengths of the rungs that extensions have added at the top.
     """
 
     num_rungs: int

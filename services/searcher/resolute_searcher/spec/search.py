@@ -1,4 +1,4 @@
-"""The spec of a search: checked before it is created, and immutable afterwards."""
+"""The spec of a search. It is checked before the search is created, and immutable afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SingleSpec:
     """One trial.
 
     Attributes:
-        max_length: Length to train to; None when trials know themselves when they are done.
+        max_length: Length to train to; None if trials end by themselves.
     """
 
     max_length: int | None
@@ -45,9 +45,9 @@ class RandomSpec:
     """Independent samples.
 
     Attributes:
-        max_length: Length to train to; None when trials know themselves when they are done.
+        max_length: Length to train to; None if trials end by themselves.
         max_trials: Number of trials.
-        max_concurrent_trials: Trials alive at once; 0 is no limit.
+        max_concurrent_trials: Most trials alive at once; 0 for no limit.
     """
 
     max_length: int | None
@@ -65,8 +65,8 @@ class GridSpec:
     """Every point of a grid.
 
     Attributes:
-        max_length: Length to train to; None when trials know themselves when they are done.
-        max_concurrent_trials: Trials alive at once; 0 is no limit.
+        max_length: Length to train to; None if trials end by themselves.
+        max_concurrent_trials: Most trials alive at once; 0 for no limit.
     """
 
     max_length: int | None
@@ -94,8 +94,8 @@ class AsyncHalvingSpec:
         num_rungs: Number of rungs.
         max_length: Length, or value of the time metric, at the top rung.
         max_trials: Number of trials.
-        divisor: One over the share that goes up, above 1.
-        max_concurrent_trials: Trials alive at once; 0 lets the method choose.
+        divisor: Reduction factor: one in ``divisor`` trials is promoted; above 1.
+        max_concurrent_trials: Most trials alive at once; 0 lets the method choose.
         stop_once: Whether trials stop for good instead of being promoted later.
         time_driven: Whether validation reports decide, by the time metric.
     """
@@ -135,10 +135,10 @@ class AdaptiveAshaSpec:
     Attributes:
         max_length: Length, or value of the time metric, at the top rungs.
         max_trials: Number of trials.
-        divisor: One over the share that goes up, above 1.
+        divisor: Reduction factor: one in ``divisor`` trials is promoted; above 1.
         max_rungs: Most rungs of a bracket.
-        max_concurrent_trials: Trials alive at once; 0 lets the method choose.
-        mode: Which brackets there are.
+        max_concurrent_trials: Most trials alive at once; 0 lets the method choose.
+        mode: Degree to which trials are stopped early, which determines the brackets.
         bracket_rungs: Rungs of each bracket; empty derives them from the mode.
         stop_once: Whether trials stop for good instead of being promoted later.
         time_driven: Whether validation reports decide, by the time metric.
@@ -200,9 +200,10 @@ class ModelSpec:
         max_trials: Number of trials.
         sampler: Name of the sampler.
         settings: The sampler's own settings.
-        max_concurrent_trials: Trials alive at once; 0 is no limit.
-        num_rungs: Rungs at which trials are stopped that are not among the best; 1 for none.
-        divisor: One over the share that trains on, above 1.
+        max_concurrent_trials: Most trials alive at once; 0 for no limit.
+        num_rungs: Number of rungs; at each one, trials that are not among the best are stopped. 1 for no
+            early stopping.
+        divisor: Reduction factor: one in ``divisor`` trials continues; above 1.
     """
 
     max_length: int
@@ -242,11 +243,11 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class PluginSpec:
-    """A search by a method that another distribution brings.
+    """A search by a method that another distribution adds.
 
     Attributes:
         name: Name of its entry point.
-        settings: What only the method understands.
+        settings: Settings that only the method interprets.
     """
 
     name: str
@@ -270,16 +271,17 @@ MethodSpec: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SearchSpec:
-    """Everything that decides a search.
+    """The complete spec of a search.
 
     Attributes:
-        method: How to search.
-        metric: Name of the validation metric that decides.
+        method: Settings of the search method.
+        metric: Name of the validation metric by which the search decides.
         smaller_is_better: Whether smaller values of it are better.
         seed: Seed of the random numbers, from 0 to 2**32 - 1.
-        space: Where to search.
-        time_metric: Name of the metric that tells how far a trial is; None when operations tell trials.
-        source_checkpoint_id: Checkpoint that every trial starts from; empty for none.
+        space: The hyperparameter space.
+        time_metric: Name of the metric that measures how long a trial has trained; None if trials follow
+            operations.
+        source_checkpoint_id: Checkpoint from which every trial starts; empty for none.
     """
 
     method: MethodSpec

@@ -1,4 +1,4 @@
-"""Limits of a search's memory, checked before it is created and not when its log is read again."""
+"""Limits of a search's memory. They are checked before it is created, not when its log is read again."""
 
 from __future__ import annotations
 

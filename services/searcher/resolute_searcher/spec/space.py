@@ -29,7 +29,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class IntRange:
-    """A whole number from `minval` to `maxval`, both included; `count` points of it in a grid."""
+    """A whole number from `minval` to `maxval`, including both; in a grid, `count` of them."""
 
     minval: int
     maxval: int
@@ -46,7 +46,7 @@ class IntRange:
 
 @dataclass(frozen=True, slots=True)
 class DoubleRange:
-    """A real number from `minval` to below `maxval`; `count` points of it, both ends included, in a grid."""
+    """A real number from `minval` to below `maxval`; in a grid, `count` points including both ends."""
 
     minval: float
     maxval: float
@@ -63,7 +63,7 @@ class DoubleRange:
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """`base` to the power of an exponent from `minval` to below `maxval`; `count` points of it in a grid."""
+    """`base` to the power of an exponent from `minval` to below `maxval`; in a grid, `count` points."""
 
     minval: float
     maxval: float
@@ -91,7 +91,7 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """One of some JSON values; all of them in a grid."""
+    """One of several JSON values; in a grid, all of them."""
 
     vals: tuple[Json, ...]
 
@@ -107,7 +107,7 @@ class Categorical:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Hyperparameters by name; a space inside of a space is a nested group."""
+    """Hyperparameters by name. A space inside a space is a nested group."""
 
     hyperparameters: Mapping[str, Hyperparameter] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""All violations of a request, each with its path."""
+"""The violations of a request, each with its path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from resolute.errors import InvalidArgumentError, Violation
 
 
 class Violations:
-    """Collects violations, so that a person sees all of them at once."""
+    """Collects violations, so that the user sees all of them at once."""
 
     def __init__(self) -> None:
         self.found: list[Violation] = []

@@ -1,5 +1,5 @@
 """The state machine of one search.
 
-Its state, the events it accepts and why it refuses others, what it decides upon them, and replay, which
-decides a recorded log again. No database, no network, no clock.
+It has the state, the checks of events, the decisions on events, and replay, which repeats the decisions of a
+log. It uses no database, no network and no clock.
 """

@@ -1,4 +1,4 @@
-"""Checks of a custom search client's operations: all operations of a post are accepted, or none."""
+"""Checks the operations of a custom search's client: all operations of a post are accepted, or none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def accepts_operations(search: SearchState, event: OperationsPosted) -> bool:
 
 
 class _DryRun:
-    """Where trials would stand after some operations."""
+    """The state of trials after some operations, without applying them."""
 
     def __init__(self, search: SearchState) -> None:
         self._search = search

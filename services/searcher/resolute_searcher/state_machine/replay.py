@@ -14,13 +14,13 @@ from resolute_searcher.state_machine.search import Search
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
-        equal: Every decision came out as recorded.
-        first_difference: Position of the first entry that came out otherwise; None when equal.
-        detail: What differs, for people; empty when equal.
-        state: The search after the last entry that was replayed, as JSON values.
+        equal: Whether every decision equals the recorded one.
+        first_difference: Position of the first entry that differs; None if all are equal.
+        detail: Description of the difference, for people; empty if all are equal.
+        state: State of the search after the last replayed entry, as JSON values.
     """
 
     equal: bool

@@ -1,4 +1,4 @@
-"""A search: a state machine that takes events and gives operations and actions, and whose log rebuilds it."""
+"""A search: a state machine that turns events into operations and actions. Its log rebuilds it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Search:
     """A search, rebuilt from its spec and its log.
 
     Args:
-        spec: What to search; checked.
+        spec: The checked spec.
 
     Attributes:
-        state: What is known of it, for reading.
+        state: State of the search, for reading.
     """
 
     def __init__(self, spec: SearchSpec) -> None:

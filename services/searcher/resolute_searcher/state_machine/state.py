@@ -19,10 +19,10 @@ MOST_REFUSED_IN_A_ROW = 50
 
 
 class SearchState:
-    """What is known of a search: counts, trials, the method; `Search` changes it by events.
+    """The state of a search: counts, trials and the method. `Search` changes it by events.
 
     Args:
-        spec: What to search; checked.
+        spec: The checked spec.
     """
 
     def __init__(self, spec: SearchSpec) -> None:

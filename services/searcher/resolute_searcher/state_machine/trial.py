@@ -10,21 +10,21 @@ from resolute_searcher.log.events import ExitReason
 
 @dataclass(slots=True)
 class TrialState:
-    """What a search knows of a trial; the search changes it.
+    """The state of a trial in its search, which the search changes.
 
     Attributes:
         length: Absolute length of the current operation; 0 before the first, and in searches without
             operations.
-        pending: That operation is not complete.
-        created: The trial exists.
-        closing: The search closed or stopped it: no operation will follow.
-        closed: It is over.
-        idle: It rested without work when its last run was fenced off, and was not asked to run again since.
-        exit: Why it left before it was closed; None when it did not.
-        min_run: Calls of runs below this are refused.
-        done: Length and metric of the operation that it completed last.
-        report_positions: By run and source, the position of the last validation report that was taken.
-        decided_at: Position of the last event at which something was decided about it, or it exited.
+        pending: Whether that operation is incomplete.
+        created: Whether the trial exists.
+        closing: Whether the search closed or stopped it, so that no operation follows.
+        closed: Whether it has ended.
+        idle: Whether it had no work when its last run was fenced, and was not requested to run again since.
+        exit: Reason of an exit before it was closed; None if there was none.
+        min_run: Lowest run whose calls are accepted.
+        done: Length and metric of its last completed operation.
+        report_positions: Position of the last accepted validation report, by run and source.
+        decided_at: Position of the last event with a decision about it, or with its exit.
     """
 
     length: int = 0

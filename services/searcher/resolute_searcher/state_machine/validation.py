@@ -1,4 +1,4 @@
-"""Checks of events: a search accepts those that are new, possible in its state, and of its own trials."""
+"""Checks events: a search accepts events that are new, possible in its state, and about its own trials."""
 
 from __future__ import annotations
 

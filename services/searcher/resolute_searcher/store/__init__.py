@@ -1,5 +1,5 @@
 """The searcher's tables and all SQL.
 
-Logs, searches, trials and snapshots, the packed form of a snapshot and the fingerprint of the code that
-wrote it. Each function is work for one transaction.
+It stores logs, searches, trials and snapshots, and has the packed form of a snapshot and the fingerprint of
+the code that wrote it. Each function works within one transaction.
 """

@@ -1,4 +1,4 @@
-"""The logs of searches: appended to, never changed."""
+"""The logs of searches, which are append-only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BATCH = 1000
 
 
 class DuplicateEventError(Exception):
-    """An event with an identifier is in the log already.
+    """An event with this identifier is already in the log.
 
     Args:
         event_id: The identifier.
@@ -42,11 +42,11 @@ class DuplicateEventError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoggedEntry:
-    """An entry as it was read from a log.
+    """An entry that was read from a log.
 
     Attributes:
         entry: The entry.
-        tip: Tip of the log that ends with it.
+        tip: Tip of the log after this entry.
     """
 
     entry: Entry
@@ -60,7 +60,7 @@ class NewEntry:
     Attributes:
         entry: The entry.
         previous: Tip of the log that it was decided upon.
-        tip: Tip of the log that ends with it.
+        tip: Tip of the log after this entry.
         event_id: Identifies the event across retries; empty for events that the search itself recognizes.
         now: Seconds since 1970.
         method_version: Name and version of the method that decided.

@@ -1,4 +1,4 @@
-"""The state of a search as bytes, and back."""
+"""Packs the state of a search into bytes, and unpacks it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARK = ""
 
 
 class CorruptStateError(ValueError):
-    """Bytes that are not what `pack` gave."""
+    """The bytes are not a result of `pack`."""
 
 
 def pack(state: Mapping[str, Any]) -> bytes:

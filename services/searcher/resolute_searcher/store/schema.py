@@ -1,4 +1,4 @@
-"""The tables of the searcher service: a log for each search, and indexes beside it."""
+"""The tables of the searcher service: a log for each search, and indexes."""
 
 from __future__ import annotations
 

@@ -18,19 +18,19 @@ from resolute_searcher.store.snapshots import delete_snapshot
 
 @dataclass(frozen=True, slots=True)
 class SearchRow:
-    """What is known of a search without its log.
+    """The row of a search, without its log.
 
     Attributes:
         search_id: UUID.
-        spec: What was asked for.
+        spec: Spec of the search.
         method_version: Name and version of the method at creation.
         last_sequence: Last position of the log.
         last_action: Last position of the actions.
-        acknowledged: Last action that was applied for good.
-        over: The search shut down.
-        requested: Trials asked for.
-        closed: Trials closed.
-        created_at: Seconds since 1970.
+        acknowledged: Position of the last acknowledged action.
+        over: Whether the search has shut down.
+        requested: Number of requested trials.
+        closed: Number of closed trials.
+        created_at: Time of creation, in seconds since 1970.
     """
 
     search_id: str

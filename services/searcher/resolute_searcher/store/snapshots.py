@@ -1,4 +1,4 @@
-"""The rows of snapshots: states of searches at some entry of their logs, kept as a cache."""
+"""The rows of snapshots: states of searches at some entry of their logs, stored as a cache."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Snapshot:
     """A snapshot.
 
     Attributes:
-        sequence: The last entry that it is of.
-        tip: Tip of the log that ends there.
+        sequence: Position of the last entry that it includes.
+        tip: Tip of the log at that entry.
         code: Fingerprint of the code that wrote it.
         state: The packed state.
     """
@@ -29,14 +29,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry of a log as it is stored; what `entry_from` needs.
+    """A stored entry of a log, for `entry_from`.
 
     Attributes:
-        sequence: Its position.
-        tip: Tip of the log that ends with it.
-        entry: The message, serialized.
+        sequence: Position of the entry.
+        tip: Tip of the log after this entry.
+        entry: The serialized message.
         last_action: Position of the last action so far.
-        draws: Random words taken so far.
+        draws: Number of random words drawn so far.
     """
 
     sequence: int

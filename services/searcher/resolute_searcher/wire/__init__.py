@@ -1,5 +1,5 @@
 """Conversion to and from the messages of the contract.
 
-Specs, entries of the log with their events, operations and actions, and methods that the contract knows by
-name only. What is stored as serialized messages is read and written here.
+It converts specs, log entries with their events, operations and actions, and methods that the contract knows
+only by name. It also reads and writes the stored messages.
 """

@@ -1,4 +1,4 @@
-"""Actions to and from the messages that are stored."""
+"""Converts actions to and from the stored messages."""
 
 from __future__ import annotations
 

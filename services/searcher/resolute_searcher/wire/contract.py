@@ -1,7 +1,7 @@
-"""Between the messages of the contract and those that are stored.
+"""Converts between the messages of the contract and the stored ones.
 
-The two have the same shape. Fields of equal meaning have equal names, except for those named below; numbers
-differ freely. What is absent in a message of the contract is zero or empty in a stored one.
+Both have the same structure. Fields of equal meaning have equal names, except for those listed below; their
+numbers may differ. A field that is absent in a message of the contract is zero or empty in a stored one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events to and from the messages that are stored."""
+"""Converts events to and from the stored messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs of methods that the contract knows by name only: driven by a client, by a model, by a plugin."""
+"""Specs of methods that the contract knows only by name: methods of a client, a model or a plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of logs to and from the messages that are stored."""
+"""Converts log entries to and from the stored messages."""
 
 from __future__ import annotations
 

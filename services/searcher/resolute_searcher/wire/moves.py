@@ -1,4 +1,4 @@
-"""Entries of a log in brief: columns of what each one did to which trial."""
+"""Log entries in brief: columns with the effect of each entry on a trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_MOVES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a kind of event or of operation is as a move."""
+    """The move for a kind of event or operation."""
 
     move: int = service_pb.MOVE_KIND_UNSPECIFIED
     place: str = ""
@@ -42,7 +42,7 @@ _OPERATIONS: Mapping[str, _Kind] = {
 
 
 class MoveColumns:
-    """An answer under construction. Logs are long: columns are lists until they are complete."""
+    """A response under construction. Its columns are lists until they are complete, because logs are long."""
 
     def __init__(self) -> None:
         self._places_of_keys: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Operations to and from the messages that are stored."""
+"""Converts operations to and from the stored messages."""
 
 from __future__ import annotations
 

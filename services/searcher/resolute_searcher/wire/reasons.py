@@ -1,4 +1,4 @@
-"""Reasons to and from the messages that are stored."""
+"""Converts reasons to and from the stored messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a search, read from its message, which is also what is stored."""
+"""Parses the spec of a search from its message, which is also the stored form."""
 
 from __future__ import annotations
 

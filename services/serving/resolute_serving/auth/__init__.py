@@ -1,4 +1,5 @@
-"""Who may call what.
+"""Access control: which caller may make which call.
 
-Signed tokens, the public keys that verify them, and in `policy` the rules, with an entry for every RPC.
+It has signed tokens, the public keys that verify them, and in `policy` the rules, with an entry for every
+RPC.
 """

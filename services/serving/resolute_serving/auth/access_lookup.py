@@ -1,4 +1,4 @@
-"""Which roles users have, and which workspaces things belong to: the experiments service tells the others."""
+"""Looks up the roles of users and the workspaces of objects. Other services ask the experiments service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROLES: Mapping[int, Role] = {
 
 
 class AccessLookup(Protocol):
-    """Tells what is needed to decide whether a user may make a call."""
+    """Looks up the data that decide whether a user may make a call."""
 
     async def roles(self, user: User) -> Mapping[int, Role]:
         """The roles of a user in single workspaces, by their ids."""
@@ -44,14 +44,14 @@ class AccessLookup(Protocol):
 
 
 class RemoteAccessLookup:
-    """Asks the experiments service, and remembers its answers for a short time.
+    """Asks the experiments service, and caches its answers for a short time.
 
-    An object that is not known there is asked for again at once: it may have been created meanwhile.
+    Unknown objects are not cached, because they may be created at any time.
 
     Args:
         channel: Opens the channel to the experiments service, or returns the open one.
-        clock: Tells how old an answer is.
-        seconds: How long an answer counts: how soon a role that was taken away has no effect any more.
+        clock: Clock for the age of an answer.
+        seconds: Seconds for which an answer is cached. A removed role stays in effect for that time.
     """
 
     def __init__(self, channel: Callable[[], grpc.aio.Channel], *, clock: Clock, seconds: float) -> None:
@@ -142,7 +142,7 @@ async def _answer(call: Awaitable[V]) -> V:
 
 
 class _Recent(Generic[K, V]):
-    """Answers that are not too old; the oldest go first when there are too many."""
+    """A cache of recent answers. If there are too many, the oldest are removed first."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock

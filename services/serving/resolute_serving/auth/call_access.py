@@ -1,4 +1,4 @@
-"""Who makes a call: reads its token, ends its stream with it, and counts refusals."""
+"""Authenticates callers by their tokens, ends streams with their tokens, and counts refusals."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class CallAccess:
     """Authenticates the calls of a server.
 
     Args:
-        verifier: Tells who a token speaks for.
+        verifier: Verifies tokens.
         streams: Ends open streams with their tokens.
-        refusals: Counts what is refused.
-        peers: Reads who called a gateway.
+        refusals: Counts refused calls.
+        peers: Reads the caller of a gateway.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Who makes a call that a gateway passes on. The gateway names its peer; a key proves that it may."""
+"""The peer of a call that a gateway forwards. The gateway names its peer, and a key proves that it may."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LEAST_KEY = 32
 
 
 class ForwardedPeers:
-    """Names and reads the peers of gateways.
+    """Writes and reads the peers of gateways.
 
     Args:
-        key: What the gateway and the services of a cluster share; empty where no gateway is believed.
+        key: Secret that the gateway and the services of a cluster share; empty to trust no gateway.
 
     Raises:
-        InvalidArgumentError: The key is too short, or not of letters and digits.
+        InvalidArgumentError: The key is too short, or has other characters than letters and digits.
     """
 
     def __init__(self, key: str = "") -> None:

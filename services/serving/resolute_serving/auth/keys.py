@@ -1,4 +1,4 @@
-"""Public keys, and which tokens were ended early, fetched by services that run apart from experiments."""
+"""Fetches public keys and revoked tokens, for services that run separately from the experiments service."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _REVOKED_SECONDS = 10.0
 
 
 class FetchedKeys:
-    """Asks the experiments service for its keys, and again when an unknown one turns up.
+    """Fetches the keys of the experiments service, and again if a token names an unknown one.
 
     Args:
         address: ``host:port`` of the experiments service.
-        clock: Bounds how often it asks, so that forged tokens cannot make it flood.
-        tls: How the service is reached; None for a plain port.
+        clock: Clock that limits the rate of requests, so that forged tokens cannot cause a flood of them.
+        tls: TLS settings; None for a plain port.
     """
 
     def __init__(self, address: str, *, clock: Clock, tls: ClientTls | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Open streams are counted, and end when the token that opened them does: it expired, or was revoked."""
+"""Counts open streams, and ends each one when the token that opened it expires or is revoked."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _log = structlog.get_logger("access")
 
 
 class OpenStreams:
-    """Knows the open streams of a server, bounds them, and ends those whose token has ended.
+    """The open streams of a server. It limits their number, and ends those whose token has ended.
 
     Args:
-        verifier: Knows which tokens have ended.
-        limits: How many may be open.
-        sleep: Waits for the next check of streams of people and of runs.
+        verifier: Tells which tokens have ended.
+        limits: Limits of open streams.
+        sleep: Waits for the next check of the streams of users and runs.
     """
 
     def __init__(

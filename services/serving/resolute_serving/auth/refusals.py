@@ -1,4 +1,4 @@
-"""Calls and sign-ins that were refused, added up for the audit log: equal ones within seconds are one row."""
+"""Refused calls and sign-ins, counted for the audit log. Equal refusals within seconds are one row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHER_ADDRESSES = "other addresses"
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """What was refused to whom."""
+    """A refused call or sign-in, with its caller."""
 
     actor: str
     """Who called, as in audit rows."""
@@ -33,7 +33,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class CountedRefusal:
-    """Equal refusals."""
+    """A number of equal refusals."""
 
     refusal: Refusal
     count: int
@@ -42,7 +42,7 @@ class CountedRefusal:
 
 
 class Refusals:
-    """Holds what was refused until somebody writes it down. Its size is bounded.
+    """Holds refusals until they are written to the audit log. Its size is bounded.
 
     Args:
         clock: Tells the time.

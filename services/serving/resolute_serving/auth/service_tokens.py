@@ -14,9 +14,9 @@ class ServiceTokens:
     """Issues the tokens of the process that has the signing key.
 
     Args:
-        signer: Issues them.
-        account: Whom they speak for.
-        clock: Tells when the next one is due, and how the signer's clock was set.
+        signer: Signs the tokens.
+        account: The service that the tokens identify.
+        clock: Clock for the renewal, which also detects changes of the signer's clock.
     """
 
     def __init__(self, signer: TokenSigner, account: ServiceAccount, *, clock: Clock) -> None:

@@ -1,7 +1,7 @@
-"""The private keys of a cluster, in one file: the first signs, those after it were rotated out.
+"""The private keys of a cluster, in one file: the first one signs, the others were rotated out.
 
-Tokens of an older key stay valid until that key is dropped. Who has the file open sees each change of it
-within a second: a key is rotated while the cluster runs.
+Tokens of an older key stay valid until that key is dropped. A process that uses the file sees each change
+within a second, so a key can be rotated while the cluster runs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.+?-----END [A-Z ]+-----\s*", re.D
 
 
 class KeyFile:
-    """Reads the keys again whenever their file has changed; a missing file is made, with one key.
+    """Reads the keys again whenever their file has changed. A missing file is created with one key.
 
     Args:
-        path: The file, which its owner alone can read.
-        clock: Tells when to look at it again.
+        path: The file, which only its owner can read.
+        clock: Clock for the interval of checks of the file.
     """
 
     def __init__(self, path: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:

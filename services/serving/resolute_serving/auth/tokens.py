@@ -1,4 +1,4 @@
-"""Signed tokens: the experiments service signs with Ed25519, everyone verifies with its published keys."""
+"""Signed tokens. The experiments service signs with Ed25519; all services verify with its published keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMEMBERED = 512
 
 
 class KeySource(Protocol):
-    """Returns the public keys that verify a cluster's tokens, and names the tokens that were ended early."""
+    """Returns the public keys that verify a cluster's tokens, and the revoked tokens."""
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
         """The keys by identifier; asks again when ``missing`` is not among those known."""
@@ -38,7 +38,7 @@ class KeySource(Protocol):
 
 
 class RevokedTokens:
-    """Tokens that were ended before their time: the experiments service tells, verifiers beside it ask."""
+    """The revoked tokens, which verifiers in the process of the experiments service read."""
 
     def __init__(self) -> None:
         self._ids: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class RevokedTokens:
 
 @dataclass(frozen=True)
 class OwnKeys:
-    """The keys of the process that signs, as their file has them."""
+    """The keys of the signing process, read from their file."""
 
     file: KeyFile
     """The file."""
@@ -118,9 +118,9 @@ class TokenSigner:
     """Issues tokens of one cluster.
 
     Args:
-        key: The cluster's private key, or the file that may get another.
-        cluster_id: Audience of every token, so that one cluster's tokens are nothing to another.
-        clock: Tells when a token begins.
+        key: The cluster's private key, or the file of a key that may be rotated.
+        cluster_id: Audience of every token, so that one cluster's tokens are invalid for another.
+        clock: Clock for the issue time of tokens.
     """
 
     def __init__(self, key: Ed25519PrivateKey | KeyFile, *, cluster_id: str, clock: Clock) -> None:
@@ -243,7 +243,7 @@ class TokenSigner:
 
 @dataclass(frozen=True)
 class VerifiedToken:
-    """What a token says, its signature checked."""
+    """The content of a token with a verified signature."""
 
     principal: Principal
     """Who it speaks for."""
@@ -256,12 +256,12 @@ class VerifiedToken:
 
 
 class TokenVerifier:
-    """Returns who a token speaks for.
+    """Returns the caller that a token identifies.
 
     Args:
-        source: Gives the public keys.
+        source: Returns the public keys.
         cluster_id: The audience that tokens must have.
-        clock: Tells whether a token has expired.
+        clock: Clock for the expiry of tokens.
     """
 
     def __init__(self, source: KeySource, *, cluster_id: str, clock: Clock) -> None:

@@ -1,5 +1,5 @@
-"""How much one call may ask for: bytes, elements, depth, and how much all calls together may hold.
+"""The bounds of calls: bytes, elements and depth of one request, and the memory of all requests together.
 
-Every request passes through here after its caller is known and before its handler runs. What only one service
-can judge, such as the trials of a search, is bounded where that service reads it.
+Every request is checked here after its caller is known and before its handler runs. Bounds that only one
+service can judge, such as the trials of a search, are checked by that service.
 """

@@ -1,4 +1,4 @@
-"""How large the requests of each call may be."""
+"""The largest sizes of requests, for each call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RequestLimits:
 
     Attributes:
         message_bytes: Most bytes of a message.
-        elements: Most list items, map entries and nested messages of a message, at all levels together.
+        elements: Most list items, map entries and nested messages of a message, over all levels.
         stream_bytes: Most bytes of all messages of a client stream.
     """
 

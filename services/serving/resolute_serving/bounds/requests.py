@@ -1,4 +1,4 @@
-"""Reads the bytes of a request: within its bounds, and without values that no service can use."""
+"""Reads the bytes of a request within its bounds, and refuses values that no service can use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHOWN_PATH = 200
 
 
 class RequestReader:
-    """Reads the requests of a server, and knows how much all of them hold.
+    """Reads the requests of a server, and counts their bytes.
 
     Args:
         max_bytes: Most bytes of requests in progress.

@@ -1,4 +1,4 @@
-"""How many streams are open at a time: of one user, of one address, and in all."""
+"""Limits the number of open streams: of one user, of one address, and in all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class StreamLimits:
-    """Most streams that are open at a time. Each field names its variable."""
+    """The largest numbers of open streams. Each field names its environment variable."""
 
     total: int = 10_000
     """RESOLUTE_STREAMS: of all users of a server (10000). Those of runs and services do not count: signals
@@ -53,7 +53,7 @@ class StreamCounts:
     """Counts the open streams of a server.
 
     Args:
-        limits: How many there may be.
+        limits: Limits of open streams.
     """
 
     def __init__(self, limits: StreamLimits) -> None:

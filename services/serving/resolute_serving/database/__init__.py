@@ -1,5 +1,5 @@
-"""A service's own database.
+"""The database of a service.
 
-One writer thread with group commit and a few reader threads, explicit migrations, and the periodic removal
-of data past its retention.
+It has one writer thread with group commit and a few reader threads, explicit migrations, and the periodic
+removal of data past its retention.
 """

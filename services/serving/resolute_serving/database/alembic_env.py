@@ -1,4 +1,4 @@
-"""The one Alembic environment that all services share: their ``migrations/env.py`` calls ``run``."""
+"""The Alembic environment that all services share: their ``migrations/env.py`` calls ``run``."""
 
 from __future__ import annotations
 

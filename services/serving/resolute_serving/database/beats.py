@@ -1,4 +1,4 @@
-"""Shows a PostgreSQL database that a process serves, and learns from it when another one does."""
+"""Beats: signs in a PostgreSQL database that a process serves, by which it also learns of its replacement."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MOVE = "UPDATE cluster.leadership SET beats = beats + 1 WHERE epoch = %s"
 
 
 class Beats:
-    """Moves the beats of an epoch, by a connection of its own, from one thread.
+    """Advances the beats of an epoch, by a connection of its own, from one thread.
 
-    A call ends in time also where the other end neither answers nor breaks the connection, as behind a pooler
-    that has lost its server: a process must learn that it was replaced.
+    A call ends in time even if the other end neither answers nor closes the connection, for example behind a
+    pooler that has lost its server: a process must learn that it was replaced.
 
     Args:
         url: The database.
-        epoch: That of this process.
+        epoch: Epoch of this process.
     """
 
     def __init__(self, url: URL, *, epoch: int) -> None:

@@ -1,9 +1,9 @@
-"""A service's own database: one writer thread that commits in groups, a few reader threads.
+"""The engine of a service's database: one writer thread that commits in groups, and a few reader threads.
 
-All writes of a process go through one thread. It takes what is queued, runs each piece of work in a savepoint
-of one transaction and commits once, so that the cost of a durable commit is shared by all callers that wait.
-SQLite allows one writer anyway. On PostgreSQL several replicas may write at the same time, and the work
-itself must be safe against that (unique keys, comparisons inside the transaction).
+All writes of a process go through one thread. It takes all queued work, runs each piece in a savepoint of one
+transaction, and commits once. So all waiting callers share the cost of a durable commit. SQLite allows only
+one writer anyway. On PostgreSQL several replicas may write at the same time, and the work itself must be safe
+against that (unique keys, comparisons inside the transaction).
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ MAX_WAITING_WRITES = 10_000
 
 
 class Database:
-    """Runs work of one service against its SQLite file or its PostgreSQL schema.
+    """Runs work of one service on its SQLite file or its PostgreSQL schema.
 
     Args:
         url: ``sqlite:///path`` or ``postgresql+psycopg://…``.
-        name: The service; names its schema on PostgreSQL and its threads.
+        name: Name of the service, of its PostgreSQL schema and of its threads.
         group_limit: Most pieces of work in one commit.
-        readers: Threads for reading; two more read for runs alone.
-        max_pages: Upper bound of an SQLite file in pages of 4096 bytes; None for what the disk holds.
-        max_waiting: Most pieces of work that wait for the writer.
-        fence: What writes pass where another process may take over; None where none can.
+        readers: Number of threads for reading; two more read only for runs.
+        max_pages: Largest size of an SQLite file in pages of 4096 bytes; None for no limit.
+        max_waiting: Most pieces of work that may wait for the writer.
+        fence: Fence for writes, if another process may take over; None otherwise.
     """
 
     def __init__(

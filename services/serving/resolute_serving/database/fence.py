@@ -1,4 +1,4 @@
-"""Refuses, inside PostgreSQL, what a process writes that serves its cluster no more."""
+"""Refuses, inside PostgreSQL, the writes of a process that no longer serves its cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _HOLDS = "SELECT 1 FROM cluster.leadership WHERE epoch = %s FOR KEY SHARE"
 
 
 class FencedError(UnavailableError):
-    """Another process serves the cluster since; nothing was written."""
+    """Another process serves the cluster now; nothing was written."""
 
 
 @dataclass(frozen=True)
 class Fence:
-    """What each transaction that writes passes first; `resolute_serving.database.leadership` makes it."""
+    """The check at the start of each writing transaction, created by `database.leadership`."""
 
     epoch: int
     """Number of the process among all that have served the database."""

@@ -1,9 +1,9 @@
 """Decides which process serves the cluster of a PostgreSQL database: one at a time, the others stand by.
 
 One row has the epoch, which grows with each process that begins to serve, and beats, which that process
-moves every second. Another one may take over that has seen no beat for five seconds, by its own clock: no two
-clocks are compared. It moves the epoch, and from then on the database refuses what the former one writes
-(``resolute_serving.database.fence``), whether that one is dead, stopped, or cut off and alive.
+advances every second. Another process may take over if it has seen no new beat for five seconds by its own
+clock; two clocks are never compared. It advances the epoch. From then on the database refuses writes of the
+former process (``resolute_serving.database.fence``), whether that one is dead, stopped, or alive and cut off.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Look:
 
 
 class Vacancy:
-    """Tells from looks, one every ``LOOK_SECONDS``, whether the serving process is gone.
+    """Decides whether the serving process is gone, by reading the row every ``LOOK_SECONDS``.
 
     Args:
-        holder: The home of this process, which no other process serves: its lock is held.
-        clock: Tells for how long nothing has changed.
+        holder: Home of this process, whose lock this process holds.
+        clock: Measures the time since the last change.
     """
 
     def __init__(self, holder: str, clock: Clock) -> None:
@@ -93,8 +93,8 @@ class Leadership:
 
     Args:
         url: The PostgreSQL database.
-        holder: Names the home of this process.
-        clock: Tells when the database last answered.
+        holder: Name of this process's home.
+        clock: Clock for the database's last answer.
     """
 
     def __init__(self, url: str, *, holder: str, clock: Clock) -> None:
@@ -151,12 +151,12 @@ class Leadership:
 
 
 class Term:
-    """The time in which this process serves.
+    """The term during which this process serves.
 
     Args:
         engine: The database.
-        look: The row at its begin.
-        clock: Tells when the database last confirmed it.
+        look: The row at the start of the term.
+        clock: Clock for the database's last confirmation.
     """
 
     def __init__(self, engine: sa.Engine, look: Look, *, clock: Clock) -> None:

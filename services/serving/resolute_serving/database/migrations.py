@@ -1,7 +1,7 @@
-"""Brings a service's database to the schema that its code wants. Always an explicit act.
+"""Migrates a service's database to the schema that its code needs. This is always an explicit act.
 
-A new database gets the newest schema at once, by ``migrations/initial.py`` of the service; an older one goes
-through the revisions of ``migrations/versions`` that it lacks.
+A new database gets the current schema at once, by ``migrations/initial.py`` of the service. An older one goes
+through the missing revisions of ``migrations/versions``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CURRENT = sa.select(_VERSION.c.version_num)
 
 
 class NewerDatabaseError(FailedPreconditionError):
-    """A newer version of Resolute has been there: what it wrote is not known here."""
+    """A newer version of Resolute has migrated the database, so this version cannot read it."""
 
 
 def upgrade(engine: Engine, *, package: str, schema: str, revision: str = HEAD) -> None:

@@ -1,7 +1,6 @@
-"""Statements that are compiled once, and go to the driver without what SQLAlchemy does for each execution.
+"""Statements that are compiled once, and executed by the driver without SQLAlchemy's work for each execution.
 
-Building a statement's parameters and the object for its result costs several times what SQLite does for a
-row.
+SQLAlchemy's parameters and result objects cost several times as much as SQLite's work for a row.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _Convert: TypeAlias = Callable[[Any], Any]
 
 
 class PreparedStatement:
-    """A statement with named parameters. One that expands to a list is compiled once for each length of it.
+    """A statement with named parameters. A list parameter makes it compile once for each length of the list.
 
     Args:
         statement: The statement.
@@ -104,7 +103,7 @@ def _insert(table: sa.Table, columns: tuple[str, ...]) -> PreparedStatement:
 
 @dataclass(frozen=True)
 class _Made:
-    """A statement for one database, whose lists have no lengths yet."""
+    """A statement for one database, before its lists have lengths."""
 
     compiler: SQLCompiler
     dialect: Dialect
@@ -146,7 +145,7 @@ class _Made:
 
 @dataclass
 class _Compiled:
-    """A statement as one database takes it."""
+    """A statement compiled for one database."""
 
     text: str
     names: Sequence[str]

@@ -1,4 +1,4 @@
-"""What was read of a database, for work that looks again and again while nothing changes."""
+"""Cached reads of a database, for work that polls while nothing changes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """The result of a read, which is repeated once something was committed.
+    """The cached result of a read, which is repeated after a commit.
 
-    Where other processes write too, as on PostgreSQL, each call reads.
+    If other processes write too, as on PostgreSQL, each call reads.
 
     Args:
-        database: Where from.
-        work: Reads.
+        database: The database.
+        work: The read.
     """
 
     def __init__(self, database: Database, work: Work[T]) -> None:

@@ -1,4 +1,4 @@
-"""Removes what is older than it is kept, piece by piece, while a service runs."""
+"""Removes data past its retention, batch by batch, while a service runs."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Sleep = Callable[[float], Awaitable[object]]
 
 
 class RemoveBatch(Protocol):
-    """Removes a part of what is too old, so that no transaction holds up others for long."""
+    """Removes one batch of old data, so that no transaction delays others for long."""
 
     def __call__(self, connection: Connection, *, before: float) -> bool:
         """Removes something from before a Unix time; returns whether more may be left."""
 
 
 class RetentionSweeper:
-    """Sweeps once an hour.
+    """Removes old data once an hour.
 
     Args:
-        database: What is swept.
-        remove_some: How.
-        days: How long things are kept; zero forever.
-        clock: Tells how old things are.
-        sleep: Waits for the next sweep.
+        database: The database.
+        remove_some: Removes one batch.
+        days: Number of days for which data is kept; zero for ever.
+        clock: Clock for the age of data.
+        sleep: Waits for the next pass.
     """
 
     def __init__(

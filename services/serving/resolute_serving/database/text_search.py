@@ -1,4 +1,4 @@
-"""Conditions on texts that mean the same in each database, whatever their letters."""
+"""Text conditions that mean the same in each database, without regard to case."""
 
 from __future__ import annotations
 

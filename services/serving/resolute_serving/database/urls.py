@@ -1,4 +1,4 @@
-"""URLs of databases."""
+"""Builds URLs of databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of a source: where one comes from, and how it is read and stored."""
+"""Batches of a source: their origin, and how they are read and stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a batch comes from."""
+    """The origin of a batch."""
 
     experiment_id: str
     """UUID of the experiment."""

@@ -1,9 +1,9 @@
-"""How many bytes the trials of a workspace may store, and what becomes of the rest.
+"""Limits on the bytes that the trials of a workspace may store, and counts of the dropped records.
 
-Records beyond a limit are dropped, and never refused: training goes on. What was dropped is counted with the
-trial and noted where people look. A trial's own bytes are counted exactly. Those of its workspace are looked
-up now and then, so that trials of a workspace do not wait for each other; the workspace may exceed its limit
-by what arrives in between.
+Records above a limit are dropped, not refused, so that training continues. Dropped records are counted with
+the trial and shown to users. The bytes of a trial are counted exactly. The bytes of its workspace are looked
+up at intervals, so that trials of a workspace do not wait for each other; so a workspace may exceed its limit
+by the records of one interval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class ByteLimits:
-    """What the trials of a workspace may store in one service."""
+    """The storage limits of trials and workspaces in one service."""
 
     prefix: str
     """Begins the names of its variables, such as ``RESOLUTE_LOGS``."""
@@ -52,7 +52,7 @@ class ByteLimits:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a trial has stored, and what was dropped of it."""
+    """The stored bytes and the dropped records of a trial."""
 
     bytes: int = 0
     dropped: int = 0
@@ -84,7 +84,7 @@ NOTHING_STORED = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much a trial may still store."""
+    """The bytes that a trial may still store."""
 
     bytes: int | None
     """None for no limit."""
@@ -146,13 +146,13 @@ def used(usage: Usage, room: Room, *, stored: int, dropped: int, dropped_bytes: 
 
 
 class WorkspaceUsage:
-    """Knows about how many bytes each workspace has stored.
+    """The approximate number of stored bytes of each workspace.
 
     Args:
         database: The service's database.
         trials: The table of trials.
         limits: The limits.
-        clock: Tells when it looks again.
+        clock: Clock for the interval between two lookups.
     """
 
     def __init__(self, database: Database, trials: sa.Table, *, limits: ByteLimits, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""A service that takes batches of what runs report, answers for it, and removes what is too old."""
+"""A service that stores batches of runs' reports, answers queries, and removes data past its retention."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from resolute_serving.validation import parse_uuid
 
 @dataclass(kw_only=True)
 class IngestionService:
-    """Such a service, put together. Between calls it remembers only who follows."""
+    """The assembled service. Between calls it keeps only the followers in memory."""
 
     name: str
     """Short name."""

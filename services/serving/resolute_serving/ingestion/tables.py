@@ -1,4 +1,4 @@
-"""The rows of experiments, trials and sources, and how much trials have stored."""
+"""The tables of experiments, trials and sources, with the stored bytes of trials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_DROPPED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A source whose trial no other transaction can add to until this one ends."""
+    """A source whose trial is locked: until this transaction ends, no other one can add to it."""
 
     experiment_key: int
     trial_key: int
@@ -53,8 +53,8 @@ class IngestionTables:
     """The tables of experiments, trials and sources in a service's own database.
 
     Args:
-        metadata: Where the tables are declared.
-        prefix: Begins their names, where the service has others of these names.
+        metadata: The metadata object of the service's tables.
+        prefix: Prefix of the tables' names, if the service has other tables with these names.
     """
 
     def __init__(self, metadata: sa.MetaData, *, prefix: str = "") -> None:
@@ -252,7 +252,7 @@ class IngestionTables:
 
 
 class _Statements:
-    """What every batch executes, built once: building costs as much as executing."""
+    """The statements for every batch. They are built once, because building costs as much as executing."""
 
     def __init__(self, tables: IngestionTables) -> None:
         experiments, trials, sources = tables.experiments, tables.trials, tables.sources

@@ -1,4 +1,4 @@
-"""What operators see of a service.
+"""Observability of a service for operators.
 
-Structured logs, gauges and counters, and the endpoint that serves them to Prometheus.
+It has structured logs, gauges and counters, and the endpoint that serves them to Prometheus.
 """

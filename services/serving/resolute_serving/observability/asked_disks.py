@@ -1,4 +1,4 @@
-"""What is wrong with the disks of a service, one of which may not answer."""
+"""Checks a service's disks, one of which may not answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from resolute_serving.observability.disks import full_disks
 
 @dataclass(frozen=True, slots=True)
 class DiskProblems:
-    """Problems of disks, for people."""
+    """The problems of disks, for people."""
 
     now: Sequence[str] = ()
     """Disks that are full or do not answer."""
@@ -31,15 +31,15 @@ class _Question:
 
 
 class AskedDisks:
-    """Asks the disks in a thread: the server of a mount that stopped lets the caller wait for ever.
+    """Checks the disks in a thread: if the server of a mount has stopped, the caller waits for ever.
 
     There is one thread at a time, for all callers.
 
     Args:
-        paths: Directories that are written to.
-        clock: Tells how long an answer takes.
-        full: Says which disks are full.
-        seconds: For so long an answer is waited for.
+        paths: The directories to which the service writes.
+        clock: Measures the time of an answer.
+        full: Returns the full disks.
+        seconds: Seconds to wait for an answer.
     """
 
     def __init__(

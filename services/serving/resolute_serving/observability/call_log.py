@@ -1,4 +1,4 @@
-"""One line of the log for each call; of callers who are refused before they are known, one for many."""
+"""The log of calls: one line for each call. Many refused calls of unknown callers share one line."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _plain = logging.getLogger("rpc")
 class CallLog:
     """Writes the lines.
 
-    Anyone who reaches the port can make calls that are refused, and must not fill a disk by that. Such calls
-    are counted; a short line says how many there were, at most every ten seconds.
+    Every client that can reach the port can make calls that are refused, and must not fill a disk by that.
+    Such calls are counted; at most every ten seconds a short line gives their number.
 
     Args:
-        clock: Measures the ten seconds, and times the short lines.
+        clock: Clock for the interval and the times of the short lines.
     """
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:

@@ -1,4 +1,4 @@
-"""A span of OpenTelemetry for each call, in the trace that its caller names."""
+"""OpenTelemetry spans for calls, each in the trace that its caller names."""
 
 from __future__ import annotations
 

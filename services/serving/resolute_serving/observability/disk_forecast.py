@@ -1,4 +1,4 @@
-"""When disks will be full at the pace of the last hour."""
+"""Forecasts when disks will be full, at the pace of the last hour."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def _free_bytes(path: Path) -> int:
 
 
 class DiskForecast:
-    """Measures disks whenever it is asked, and says which will be full soon.
+    """Measures disks at each call, and returns those that will be full soon.
 
-    Files come and go: what counts is how the least free space of the last half hour differs from that of the
+    Because files are also removed, it compares the least free space of the last half hour with that of the
     half hour before.
 
     Args:
-        paths: Directories that are written to.
-        clock: Says when.
-        free_bytes: Measures the free space of a directory.
+        paths: The directories to which the service writes.
+        clock: Clock for the times of measurements.
+        free_bytes: Returns the free bytes of a directory.
     """
 
     def __init__(

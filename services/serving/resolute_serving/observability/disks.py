@@ -1,4 +1,4 @@
-"""Whether the disks have space that this service and its runs write to."""
+"""Checks the free space of the disks to which this service and its runs write."""
 
 from __future__ import annotations
 

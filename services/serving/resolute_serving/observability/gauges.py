@@ -1,4 +1,4 @@
-"""Numbers that tell operators how a service is: read when somebody looks, never pushed."""
+"""Gauges of a service for operators: they are read on request, never pushed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 
 class Kind(Enum):
-    """How a number behaves."""
+    """The kind of a number: gauge or counter."""
 
     GAUGE = "gauge"
     """It goes up and down."""
@@ -19,7 +19,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauge:
-    """One number at one moment."""
+    """One number at one time."""
 
     name: str
     """By the conventions of Prometheus: with its unit, a counter without its ``_total``."""
@@ -35,7 +35,7 @@ class Gauge:
 
 @runtime_checkable
 class GaugeSource(Protocol):
-    """A service that tells its numbers. One that cannot is not healthy."""
+    """A service that provides gauges. If it cannot, it is unhealthy."""
 
     async def gauges(self) -> Sequence[Gauge]:
         """Reads its numbers: in milliseconds, since it is asked every few seconds.
@@ -46,7 +46,7 @@ class GaugeSource(Protocol):
 
 
 class CallCounts:
-    """How many calls came, how they ended and how long they took. Used in the event loop alone."""
+    """The number of calls, their results and their durations. Only the event loop uses it."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], tuple[int, float]] = {}

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON line an event, on stderr or in a file, with the trace of its call."""
+"""Structured logs: one JSON line for each event, on stderr or in a file, with the trace of its call."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def configure_logs(
 
 
 class _PrivateFiles(logging.handlers.RotatingFileHandler):
-    """Files of bounded size that their owner alone can read."""
+    """Log files of bounded size that only their owner can read."""
 
     def __init__(self, file: Path, max_bytes: int) -> None:
         super().__init__(file, maxBytes=max_bytes, backupCount=_KEPT_FILES, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus over HTTP. prometheus-client is loaded only where they are wanted."""
+"""Serves gauges to Prometheus over HTTP. prometheus-client is loaded only if the endpoint is enabled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MetricsEndpoint:
     """Serves ``/metrics`` in a thread of its own, from ``start`` to ``stop``.
 
     Args:
-        collect: Gives the numbers; runs in the event loop that called ``start``.
+        collect: Returns the numbers. It runs in the event loop that called ``start``.
         host: Address to bind.
         port: Port to bind.
         tls: Its certificate; None for plain HTTP.
@@ -115,7 +115,7 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Answers each connection in a thread of its own, so many at a time."""
+    """Answers each connection in a thread of its own, up to a limit."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""The last lines that a process logged, for admins who do not see its files."""
+"""The last lines of a process's log, for admins who cannot read its files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LoggedLine:
 
 
 class RecentLines(logging.Handler):
-    """Keeps the last lines in memory."""
+    """A log handler that keeps the last lines in memory."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""How a service is run.
+"""Runs services.
 
-The interface of a service, the gRPC server with its interceptors and health checks, channels to the other
-services, and the settings and bootstrap of a service that runs alone.
+It has the interface of a service, the gRPC server with its interceptors and health checks, channels to the
+other services, and the settings and bootstrap of a service that runs alone.
 """

@@ -1,4 +1,4 @@
-"""Runs one service alone: ``python -m resolute_<service>`` ends here."""
+"""Runs one service alone: ``python -m resolute_<service>`` calls this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every call passes before its handler: trace and log, errors, access, bounds. Outermost first."""
+"""The interceptors of every call, outermost first: trace and log, errors, access, bounds."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ _line = CallLog()
 
 
 class Calls(grpc.GenericRpcHandler):
-    """The calls of a server. Each authenticates, authorizes, times and logs, and turns errors into statuses.
+    """The calls of a server. It authenticates, authorizes, times and logs each; errors become statuses.
 
-    Services add their handlers to it as to a server. Each handler is wrapped once, when it is first called.
+    Services add their handlers to it as to a server. Each handler is wrapped once, at its first call.
 
     Args:
         access: Authenticates callers.
         counts: Counts the calls.
-        clients: Knows which clients are too old.
-        lookups: Know the roles of users and the workspaces of what calls name, by gRPC service.
-        spans: Takes a span for each call; None where none are sent.
+        clients: Checks the versions of clients.
+        lookups: Lookups of the roles of users and the workspaces of named objects, by gRPC service.
+        spans: Receives a span for each call; None to send none.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class _Details:
 
 @dataclass(frozen=True)
 class _Gate:
-    """What all calls of a server share."""
+    """The parts that all calls of a server share."""
 
     access: CallAccess
     counts: CallCounts
@@ -116,13 +116,13 @@ class _Gate:
 
 
 class Call:
-    """One call of the contract, with everything around its handler.
+    """One call of the contract: a handler with its interceptors.
 
     Args:
-        gate: What all calls share.
-        method: Its full name.
-        handler: What the service has for it.
-        lookup: Knows the roles of users and the workspaces of what it names.
+        gate: The parts that all calls share.
+        method: Full name of the method.
+        handler: Handler of the service.
+        lookup: Looks up the roles of users and the workspaces of named objects.
     """
 
     def __init__(self, gate: _Gate, method: str, handler: Any, *, lookup: AccessLookup | None) -> None:

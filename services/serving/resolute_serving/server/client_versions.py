@@ -14,10 +14,10 @@ _VARIABLE = "RESOLUTE_OLDEST_CLIENT"
 
 
 class ClientVersions:
-    """Knows which versions of which clients are accepted.
+    """The accepted versions of clients.
 
-    Clients without a version, of another name, or with a version that cannot be read are accepted: the
-    contract itself is compatible, and only what is known to be too old is refused.
+    Clients without a version, with another name or with an unreadable version are accepted: the contract
+    itself is compatible, and only clients that are known to be too old are refused.
 
     Args:
         oldest_sdk: The oldest accepted version of the SDK.

@@ -1,8 +1,8 @@
-"""Makes errors fit into the headers of HTTP/2 that carry them: short enough, and text that can be encoded.
+"""Makes errors fit into HTTP/2 headers: short enough, and with text that can be encoded.
 
-gRPC sends the status of a call in headers, of which clients take 8 KiB. A longer one, such as the faults of a
-config with thousands of them, would not arrive: clients would see an internal error in its place. The same
-goes for one that quotes half of a surrogate pair.
+gRPC sends the status of a call in headers, of which clients accept 8 KiB. A longer status, such as that of a
+config with thousands of faults, would not arrive: clients would get an internal error instead. The same
+applies to a status with half of a surrogate pair.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gRPC server that every service runs in: options, health, reflection, graceful stop."""
+"""The gRPC server of every service: options, health, reflection, graceful stop."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def server_options() -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """How a server listens."""
+    """The settings of a server's ports and limits."""
 
     host: str = "127.0.0.1"
     """Address to bind."""
@@ -96,14 +96,14 @@ class ServerSettings:
 
 
 class Server:
-    """One gRPC server with some services on it.
+    """A gRPC server with its services.
 
     Args:
-        services: What it serves.
-        verifier: Tells who a token speaks for.
-        settings: How it listens.
-        refusals: Counts what is refused, for the audit log.
-        peers: Reads who called a gateway; None where no gateway is believed.
+        services: The services of the server.
+        verifier: Verifies tokens.
+        settings: Settings of its ports.
+        refusals: Counts refused calls, for the audit log.
+        peers: Reads the caller of a gateway; None to trust no gateway.
     """
 
     def __init__(

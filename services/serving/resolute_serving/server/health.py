@@ -1,4 +1,4 @@
-"""Looks at the services of one server every few seconds: whether they can work, and keep up."""
+"""Checks the services of one server every few seconds: whether they work, and keep up with their load."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SetHealth = Callable[[str, bool], Awaitable[None]]
 
 
 class HealthMonitor:
-    """Keeps the health of services true, and gathers their numbers.
+    """Updates the health of services, and collects their gauges.
 
     Args:
         services: The services of the server.
         calls: Counts its calls.
         set_health: Called when the health of a service changes.
-        clock: Measures how late the event loop is.
+        clock: Measures the delay of the event loop.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How the interpreter of a service divides its time: calls that wait come before work that goes on."""
+"""Configures how a service's interpreter divides its time: waiting calls come before background work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends what a service refused to the experiments service, which keeps the audit log."""
+"""Sends the refusals of a service to the experiments service, which keeps the audit log."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PAUSE_SECONDS = 10.0
 
 
 class RefusalReports:
-    """Sends every ten seconds.
+    """Sends refusals every ten seconds.
 
     Args:
-        refusals: What was refused.
-        peers: Reaches the experiments service.
-        sleep: Waits for the next time.
+        refusals: The refusals.
+        peers: Channels to the other services.
+        sleep: Waits for the next pass.
     """
 
     def __init__(

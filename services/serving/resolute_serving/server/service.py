@@ -1,4 +1,4 @@
-"""What a service is to anyone who starts it: alone by ``python -m``, or all together in one process."""
+"""The interface of a service for its host process: ``python -m`` for one alone, or one process for all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from resolute_serving.server.channels.peers import Peers
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """What a service is given to live in."""
+    """The parameters of a service from its host process."""
 
     database_url: str
     """URL of its database; empty for services that own none."""
@@ -74,7 +74,7 @@ class Environment:
 
 
 class Service(Protocol):
-    """One service of the platform, made by the ``create(environment)`` of its package."""
+    """A service of the platform, created by ``create(environment)`` of its package."""
 
     name: str
     """Short name, such as ``metrics``."""
@@ -97,7 +97,7 @@ class Service(Protocol):
 
 @dataclass(frozen=True)
 class Blueprint:
-    """How to make a service, and where its migrations are."""
+    """The function that creates a service, and the place of its migrations."""
 
     name: str
     """Short name; also its schema on PostgreSQL."""

@@ -1,4 +1,4 @@
-"""Settings of a service that runs alone, read once from the environment into a typed value."""
+"""Settings of a service that runs alone, read once from the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVICE_NAMES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "p
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of a deployed service. Each field names its variable."""
+    """Settings of a deployed service. Each field names its environment variable."""
 
     host: str
     """RESOLUTE_HOST: address to bind (127.0.0.1)."""

@@ -1,4 +1,4 @@
-"""Renews the token in the file of a service that runs separately, so that no person has to."""
+"""Renews the token file of a service that runs separately."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _log = structlog.get_logger("tokens")
 
 
 class TokenFile:
-    """Reads this service's token from a file at every call, so that it can be renewed in place.
+    """Reads this service's token from a file at every call, so that the file can be replaced at any time.
 
     Args:
-        path: The file; None for a service that has no token.
+        path: The file; None for a service without a token.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -44,13 +44,13 @@ class TokenFile:
 
 
 class TokenRenewal:
-    """Renews a token after half of its life, and when another key signs: the old one may be dropped.
+    """Renews a token after half of its lifetime, and when the signing key changes: the old key may go.
 
     Args:
         path: The file with the token.
-        peers: Reaches the experiments service, with that token.
-        clock: Tells when it is due.
-        sleep: Waits for the next look.
+        peers: Channels to the other services, with that token.
+        clock: Clock for the renewal.
+        sleep: Waits for the next check.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Processes for calculations, bounded and killed with their caller, and threads for calls that block."""
+"""Worker processes for calculations, bounded and killed with their caller, and threads for blocking calls."""

@@ -1,7 +1,7 @@
-"""What a worker process runs: one task after the other, each within its limits.
+"""The main loop of a worker process: it runs one task after the other, each within its limits.
 
-Started as ``python -m resolute_serving.workers.child DESCRIPTOR MEMORY``; its tasks come over the socket with
-that descriptor. The process exits when the other end of the socket is closed, also in the middle of a task.
+It is started as ``python -m resolute_serving.workers.child DESCRIPTOR MEMORY``, and receives tasks over the
+socket with that descriptor. It exits when the other end of the socket is closed, even during a task.
 """
 
 from __future__ import annotations

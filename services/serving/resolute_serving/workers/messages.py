@@ -1,4 +1,4 @@
-"""What a service and its worker processes send each other."""
+"""The messages between a service and its worker processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a process is to do.
+    """A task for a process.
 
     Attributes:
-        work: A function of a module.
-        arguments: Its arguments.
+        work: Function of a module.
+        arguments: Arguments of the function.
         cpu_seconds: Most processor time; None for no limit.
     """
 
@@ -24,12 +24,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a task.
+    """The result of a task.
 
     Attributes:
-        value: What the function returned.
-        error: What it raised; None if it returned.
-        out_of_memory: Whether the process had no more memory.
+        value: Return value of the function.
+        error: Error that the function raised; None if it returned.
+        out_of_memory: Whether the process was out of memory.
     """
 
     value: Any = None

@@ -28,13 +28,13 @@ class _Waiter:
 
 
 class WorkerPool:
-    """Runs functions in processes; a task ends with its waiter.
+    """Runs functions in processes. A task ends when its caller stops waiting.
 
-    A named caller has one process at a time: endless calls of one caller do not keep others waiting for long.
+    A named caller has one process at a time, so many calls of one caller do not delay others for long.
 
     Args:
-        name: Names the threads that wait for the processes.
-        processes: How many there are; each is started with its first task.
+        name: Name of the threads that wait for the processes.
+        processes: Number of processes. Each is started with its first task.
         limits: Bounds of each task.
     """
 

@@ -1,4 +1,4 @@
-"""One worker process, as its owner sees it."""
+"""One worker process, from its owner's side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkerLimits:
 
 
 class WorkerProcess:
-    """A process that is started with its first task, and again after it has died.
+    """A process that is started with its first task, and restarted after it has died.
 
     Args:
         limits: Bounds of its tasks.

@@ -1,4 +1,4 @@
-"""Threads for calls that may block for long, apart from those that other work needs."""
+"""Threads for calls that may block for long, separate from those of other work."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 class BoundedThreads:
-    """A few threads of a name, and no queue. To be closed after use.
+    """A few named threads without a queue. Close it after use.
 
     Args:
-        name: Begins the names of the threads.
-        threads: How many calls there can be at the same time. A call counts until it ends, also when its
-            caller is gone.
+        name: Prefix of the names of the threads.
+        threads: Largest number of calls at the same time. A call counts until it ends, even if its caller is
+            gone.
     """
 
     def __init__(self, name: str, *, threads: int) -> None:

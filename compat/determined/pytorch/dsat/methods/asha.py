@@ -1,4 +1,4 @@
-"""Successive halving over configs: those that do best are tried with more micro batches."""
+"""Successive halving over configs: the best ones are tried with more micro batch sizes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from determined.pytorch.dsat.trials import DSATTrial
 
 
 class ASHADSATSearchMethod(BinarySearchDSATSearchMethod):
-    """Halves ranges as the binary search does, and goes on with the best configs of each rung only.
+    """Halves ranges like the binary search, and continues only with the best configs of each rung.
 
     Args:
-        arguments: Those of every method.
-        max_rungs: How many rungs there are.
-        min_binary_search_trials: How many trials of a config the lowest rung wants.
-        asha_early_stopping: How many rungs lower the lowest would be.
-        divisor: One in so many configs is promoted.
-        options: Those of the binary search.
+        arguments: Arguments of every method.
+        max_rungs: Number of rungs.
+        min_binary_search_trials: Number of trials of a config that complete the lowest rung.
+        asha_early_stopping: Number of powers of ``divisor`` by which the rungs are enlarged.
+        divisor: One in ``divisor`` configs is promoted.
+        options: Options of the binary search.
     """
 
     def __init__(

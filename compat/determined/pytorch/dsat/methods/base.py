@@ -43,7 +43,7 @@ Results = Callable[[int, uuid.UUID], Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """What a search is asked for, whatever its method."""
+    """The parameters that all search methods share."""
 
     stages: Sequence[int] = (1, 2, 3)
     """Stages of ZeRO that are tried."""
@@ -53,14 +53,14 @@ class Tuning:
 
 
 class BaseDSATSearchMethod(SearchMethod):
-    """Asks for a profile of the model, then tries configs until there were enough.
+    """Profiles the model, then tries configs until the maximum number of trials.
 
     Args:
-        tracker: The trials, and how many there may be.
+        tracker: The trials and their limits.
         hparams: Hyperparameters of the experiment.
-        ds_config: Its DeepSpeed config, with what its hyperparameters overwrite.
-        tuning: What is asked for.
-        results: Reads what a trial measured; default by the client.
+        ds_config: Its DeepSpeed config, with the values that its hyperparameters overwrite.
+        tuning: The parameters of the search.
+        results: Reads the measurements of a trial; the default uses the client.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Random configs, each with the largest micro batch that fits, found by halving the range."""
+"""Random configs, each with the largest micro batch that fits, determined by binary search."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from determined.pytorch.dsat.trials import DSATTrial
 
 
 class BinarySearchDSATSearchMethod(BaseDSATSearchMethod):
-    """Halves the range of micro batches of a config until nothing is left of it.
+    """Halves the range of micro batch sizes of a config until it is empty.
 
     Args:
-        arguments: Those of every method.
-        search_range_factor: How much wider than by the profile of the model a range is.
-        options: Those of every method.
+        arguments: Arguments of every method.
+        search_range_factor: Factor by which a range is wider than the profile of the model suggests.
+        options: Options of every method.
     """
 
     def __init__(self, *arguments: Any, search_range_factor: float = 1.0, **options: Any) -> None:

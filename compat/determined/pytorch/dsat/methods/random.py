@@ -1,4 +1,4 @@
-"""Random configs, each with micro batches around what is known to work."""
+"""Random configs, each with micro batch sizes around those that are known to work."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ class RandomDSATSearchMethod(BaseDSATSearchMethod):
     """Tries random configs, each a few times.
 
     Args:
-        arguments: Those of every method.
-        trials_per_random_config: How often a config is tried at most.
-        early_stopping: After how many trials without a new best the search ends; None for never.
-        options: Those of every method.
+        arguments: Arguments of every method.
+        trials_per_random_config: Most trials of a config.
+        early_stopping: Number of trials without a new best one after which the search ends; None for no such
+            limit.
+        options: Options of every method.
     """
 
     def __init__(

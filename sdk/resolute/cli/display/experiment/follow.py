@@ -33,7 +33,7 @@ _SPINNER_CELLS = 2
 
 
 class Display(Protocol):
-    """Where lines and progress are shown."""
+    """An output for lines and progress."""
 
     def line(self, text: str) -> None:
         """Shows a line, which is neutralised already, for good."""
@@ -80,7 +80,7 @@ def follow(
 
 
 class _Follower:
-    """The state of following: what ended, what comes next."""
+    """The state of following an experiment: what has ended, and what comes next."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ def _display(clock: Clock) -> AbstractContextManager[Display]:
 
 
 class _PlainDisplay(AbstractContextManager["Display"]):
-    """Lines to stdout, and progress to stderr now and then: a replaced line would not be seen."""
+    """Prints lines to stdout and, at intervals, progress to stderr. It replaces no lines."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -254,7 +254,7 @@ class _PlainDisplay(AbstractContextManager["Display"]):
 
 
 class LiveDisplay(AbstractContextManager["Display"]):
-    """Lines that scroll by above one that stays, in a terminal."""
+    """Prints lines above a progress line that stays at the bottom of the terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console

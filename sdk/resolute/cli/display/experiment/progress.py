@@ -13,7 +13,7 @@ _WAITING = frozenset({TrialState.QUEUED, TrialState.PAUSED, TrialState.WAITING})
 
 
 class Progress:
-    """What is known of a running experiment. It only counts; what comes from where is another's concern.
+    """The progress of a running experiment, from the changes that it is given. It calls no service.
 
     Args:
         experiment: The experiment as it was submitted.

@@ -1,4 +1,4 @@
-"""Rows as CSV that a spreadsheet shows as they are: no text of a cell becomes a formula."""
+"""Rows as CSV that spreadsheets show literally: no cell becomes a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: rows do not wrap, sentences go below the table, omitted columns are named."""
+"""Tables that fit the terminal: rows do not wrap, long texts go below the table, hidden columns are named."""
 
 from __future__ import annotations
 

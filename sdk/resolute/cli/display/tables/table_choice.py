@@ -26,7 +26,7 @@ ColumnT = TypeVar("ColumnT", bound=_Column)
 
 @dataclass(frozen=True)
 class TableChoice:
-    """What the command line says of tables."""
+    """The table options of the command line."""
 
     columns: tuple[str, ...] = ()
     """Names of columns as in CSV; empty for the usual ones."""

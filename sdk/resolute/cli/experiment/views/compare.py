@@ -17,7 +17,7 @@ from resolute.client.schema.records import MetricSummary, TrialRecord
 
 @dataclass(frozen=True)
 class _Row:
-    """A trial with what it reported last."""
+    """A trial with its latest reports."""
 
     trial: TrialRecord
     last: dict[str, Any]

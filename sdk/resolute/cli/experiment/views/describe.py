@@ -46,7 +46,7 @@ class KeptCheckpoint:
 
 @dataclass(frozen=True)
 class Description:
-    """What is shown of one experiment."""
+    """The properties of one experiment that the command shows."""
 
     experiment: ExperimentRecord
     trials: list[TrialRecord]

@@ -13,7 +13,7 @@ HPARAMS = {"lr": 0.01, "hidden": 32, "global_batch_size": 32}
 
 
 class MyTrial(pytorch.PyTorchTrial):
-    """The platform runs the loop; it computes gradients of the loss and steps the optimizer."""
+    """A trial. The platform runs the loop, computes gradients of the loss and steps the optimizer."""
 
     def __init__(self, context):
         self.model = context.wrap_model(make_model(context.get_hparam("hidden")))

@@ -20,7 +20,7 @@ class Roles:
 
     Args:
         session: The connection.
-        workspaces: Finds workspaces by name.
+        workspaces: Calls that look up workspaces by name.
     """
 
     def __init__(self, session: Session, workspaces: Workspaces) -> None:

@@ -1,1 +1,1 @@
-"""What trials report, as typed calls: log lines, metrics and media."""
+"""Typed calls for the reports of trials: log lines, metrics and media."""

@@ -25,7 +25,7 @@ _LEVELS: Mapping[LogLevel, line_pb2.Level.ValueType] = {
 
 @dataclass(frozen=True, kw_only=True)
 class LineFilter:
-    """Which lines are wanted; every set field must match."""
+    """A filter of log lines. Every set field must match."""
 
     ranks: tuple[int, ...] = ()
     min_level: LogLevel = LogLevel.UNSPECIFIED
@@ -155,11 +155,11 @@ class Logs:
 class FollowedLines:
     """Lines as they arrive. Iterate it; ``cancel`` ends it from any thread.
 
-    It continues after the service was away for a while, without repeating a line.
+    It continues after an outage of the service, without repeating a line.
 
     Args:
         stub: The logs service.
-        request: One subscription; its cursor follows the lines.
+        request: The subscription. Its cursor advances with the lines.
         finished: As in ``Logs.follow``.
     """
 

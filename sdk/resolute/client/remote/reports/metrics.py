@@ -21,7 +21,7 @@ _MOST_TRIALS = 1000
 
 @dataclass(frozen=True)
 class BestValidations:
-    """The best validation of an experiment, and of each of its trials that was asked for."""
+    """The best validation of an experiment, and of each requested trial."""
 
     experiment: BestRecord | None
     trials: dict[str, BestRecord]
@@ -29,12 +29,12 @@ class BestValidations:
 
 
 class WatchedSeries:
-    """A series while it grows. Iterate it for its points after each change; ``cancel`` ends it.
+    """A growing series. Iterating it yields its points after each change; ``cancel`` ends it.
 
-    It continues after the service was away for a while. It does not end by itself.
+    It continues after an outage of the service. It does not end by itself.
 
     Args:
-        open_stream: Begins to watch.
+        open_stream: Opens the stream of changes.
     """
 
     def __init__(self, open_stream: Callable[[], Any]) -> None:

@@ -15,9 +15,10 @@ _F64 = struct.Struct("<d")
 
 
 class Flags:
-    """The signal and its acknowledgement in memory that supervisor and trial share.
+    """A map of the signal and its acknowledgement.
 
-    Reading costs no system call, so that a training loop may ask at every step. Numbers are little endian::
+    Reading costs no system call, so a training loop may read the signal at every step. Numbers are little
+    endian::
 
         0   u64  revision of the signal; written last, so that anyone who sees it sees the rest of the signal
         8   u8   1 when the allocation must checkpoint and exit

@@ -17,7 +17,7 @@ _MOST_RANKS = 10_000
 
 
 class Movement:
-    """What the process of one rank tells of its progress. It costs no system call: each step does it.
+    """The progress of one rank's process. Writing it costs no system call, because every step writes it.
 
     Numbers are little endian::
 
@@ -25,7 +25,7 @@ class Movement:
         8   u8   1 from a status on until the next step or report: what goes on may say nothing for long
 
     Args:
-        folder: Where the processes of a run tell; created if it is missing.
+        folder: The folder for the progress of a run's processes; created if it is missing.
         rank: Rank of the process.
 
     Raises:
@@ -55,7 +55,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class MovementTotal:
-    """What all processes have reported."""
+    """The sum of the progress of all processes."""
 
     count: int = 0
     """Grows with every sign of life; another number than before means that there was one."""

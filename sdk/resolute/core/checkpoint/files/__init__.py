@@ -1,5 +1,5 @@
 """The files of one checkpoint.
 
-The manifest with sizes and digests, the record that is kept beside files where no registry does, hashing
-while copying, ranges of large files, reuse of files that the store already has, and progress in the log.
+It has the manifest with sizes and digests, the record for stores without a registry, hashing during copies,
+ranges of large files, reuse of files that the store already has, and progress in the log.
 """

@@ -1,4 +1,4 @@
-"""A file that is hashed while something else reads it."""
+"""Hashes a file while a client reads it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from resolute.errors import FailedPreconditionError
 
 
 class HashingFile(io.RawIOBase):
-    """Reads a file for an upload, and hashes each byte when it is read for the first time.
+    """A file for an upload, which hashes each byte when it is read for the first time.
 
-    Clients of stores may go back to send a part again; that changes neither the digest nor the count.
+    Clients of stores may seek back to send a part again; this changes neither the digest nor the count.
 
     Args:
         content: The file, at its beginning.
-        size: Bytes that were announced; no more are given.
+        size: The announced size in bytes; no more are read.
         count: Called with the number of bytes that were read.
     """
 

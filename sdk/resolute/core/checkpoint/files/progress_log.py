@@ -27,7 +27,7 @@ def watch_progress(moved: Callable[[], None]) -> ProgressFactory:
 
 
 class _Watched:
-    """Progress that is also passed on."""
+    """Progress that is logged and passed on to another one."""
 
     def __init__(self, progress: Progress, moved: Callable[[], None]) -> None:
         self._progress, self._moved = progress, moved

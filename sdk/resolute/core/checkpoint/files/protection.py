@@ -1,7 +1,8 @@
-"""Puts the files of a checkpoint that is written into its store out of the script's reach.
+"""Moves the files of a checkpoint that is written directly into its store out of the script's reach.
 
-A script writes to a directory within that of the checkpoint. As its block ends, the files move up: paths that
-the script keeps lead nowhere from then on. Files that something could still change in other ways are refused.
+A script writes to a subdirectory of the checkpoint's directory. At the end of its block the files move one
+level up, so paths that the script has kept no longer exist. Files that could still be changed in other ways
+are refused.
 """
 
 from __future__ import annotations

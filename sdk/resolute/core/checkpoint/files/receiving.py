@@ -1,4 +1,4 @@
-"""Files of a checkpoint as they arrive from a store."""
+"""Receives files of a checkpoint from a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a checkpoint that no service registers: its files and metadata, stored beside them."""
+"""The record of a checkpoint that no service registers: its files and metadata, stored beside its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDS = ".records"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A checkpoint as its writer left it."""
+    """The files and metadata of a checkpoint, as its writer recorded them."""
 
     finished: bool = False
     """Whether all its files are there; one that was only begun counts for nothing."""

@@ -1,4 +1,4 @@
-"""Files that need no upload, because an earlier checkpoint in the store has them."""
+"""Finds files that need no upload, because an earlier checkpoint in the store has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REQUEST_BYTES = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reusable:
-    """What the registry knows of files."""
+    """The registry's answer about the files of earlier checkpoints."""
 
     candidates: frozenset[str] = frozenset()
     """Paths of files without a digest, of a size that the latest checkpoint has too."""
@@ -38,13 +38,13 @@ ReusableFiles: TypeAlias = Callable[[str, Sequence[FileEntry]], Reusable]
 
 
 class Reuse:
-    """Finds files that need not be sent, with as little reading as can be.
+    """Finds files that need no upload, with as little reading as possible.
 
-    A file is hashed beforehand only if the latest checkpoint has one of its size. One that turned out to
-    be another is sent right away from then on, until it is the same twice in a row.
+    A file is hashed before the upload only if the latest checkpoint has one of its size. A file whose content
+    has changed is afterwards uploaded without this hash, until it stays the same between two checkpoints.
 
     Args:
-        reusable_files: Knows the files of the experiment's earlier checkpoints.
+        reusable_files: Looks up the files of the experiment's earlier checkpoints.
     """
 
     def __init__(self, reusable_files: ReusableFiles) -> None:

@@ -1,7 +1,8 @@
-"""Gives scripts the files of a committed checkpoint under names of their own.
+"""Gives scripts their own view of the files of a committed checkpoint.
 
-What a script renames, removes or adds in its view is not the checkpoint's. Files are clones where the file
-system has them, which share their bytes until one is written to, and read-only hard links elsewhere.
+Renaming, removing or adding files in the view does not change the checkpoint. Files are clones where the file
+system supports them; clones share their bytes until one is written to. Elsewhere they are read-only hard
+links.
 """
 
 from __future__ import annotations

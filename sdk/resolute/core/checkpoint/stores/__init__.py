@@ -1,5 +1,5 @@
 """Stores of checkpoint files.
 
-One protocol, and one module for each kind of store: a directory, a bucket by presigned URLs, an object store
-by own credentials, and a cache in front of another store.
+It has one protocol, and one module for each kind of store: a directory, a bucket by presigned URLs, an object
+store by the script's credentials, and a cache in front of another store.
 """

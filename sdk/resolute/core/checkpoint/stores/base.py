@@ -13,7 +13,7 @@ from resolute.errors import InvalidArgumentError
 
 
 class ReadableStore(Protocol):
-    """A place from which checkpoints are read."""
+    """A store from which checkpoints can be read."""
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """Directory in which files may be written and read directly; None when they have to be copied."""
@@ -28,7 +28,7 @@ class ReadableStore(Protocol):
 
 
 class CheckpointStore(ReadableStore, Protocol):
-    """A place for the files of checkpoints. What it holds counts only once the registry says so."""
+    """A store of checkpoint files. A checkpoint in it is visible only once the registry has committed it."""
 
     def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
         """Copies files in; they are durable once this returns."""
@@ -41,7 +41,7 @@ class CheckpointStore(ReadableStore, Protocol):
 
 
 class RecordKeepingStore(CheckpointStore, Protocol):
-    """A store of which no service knows, so that it keeps its own records of what is in it."""
+    """A store that keeps its own records of its checkpoints, because no service registers them."""
 
     accepts_unrecorded: bool
     """Whether a checkpoint without a record counts: somebody else put it there."""

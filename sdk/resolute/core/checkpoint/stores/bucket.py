@@ -34,14 +34,14 @@ _R = TypeVar("_R")
 
 
 class BucketStore:
-    """Keeps each file as the object ``[prefix/]checkpoint_id/path``, for any tool to read.
+    """Stores each file as the object ``[prefix/]checkpoint_id/path``, which any tool can read.
 
     Args:
         objects: The objects of the bucket.
-        prefix: Begins all names; without slashes around it.
-        outage_timeout: Seconds to wait for a store that is away or busy.
-        sleep: Waits some seconds; None waits until a transfer is not wanted any more.
-        watch: Makes what counts the bytes of a transfer.
+        prefix: Prefix of all names, without slashes at its ends.
+        outage_timeout: Seconds to wait for a store that is unavailable or busy.
+        sleep: Waits some seconds; None for a wait that ends when the transfer is cancelled.
+        watch: Creates the progress of a transfer.
     """
 
     accepts_unrecorded = False

@@ -16,11 +16,11 @@ _THREADS = 4
 
 @final
 class CachedStore:
-    """Reads what the machine has from there, and the rest from the store, for all processes of the machine.
+    """Reads files from the machine's cache, and the others from the store, for all processes of the machine.
 
     Args:
         store: The store.
-        cache: What the machine keeps.
+        cache: The machine's cache.
     """
 
     def __init__(self, store: CheckpointStore, cache: FileCache) -> None:

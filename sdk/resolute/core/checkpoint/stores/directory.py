@@ -32,14 +32,14 @@ _T = TypeVar("_T")
 
 
 class DirectoryStore:
-    """A directory that every process of the trial, and the service, see under the same path.
+    """A directory that every process of the trial and the service see under the same path.
 
-    Files that an earlier checkpoint has are linked, not copied: the file system counts who needs them.
+    Files that an earlier checkpoint has are hard-linked, not copied: the file system counts their users.
 
     Args:
         base: The directory; each checkpoint is a directory of its own in it.
         reuse: Finds files of earlier checkpoints; None copies everything.
-        watch: Makes what counts the bytes of a transfer.
+        watch: Creates the progress of a transfer.
         full_timeout: Seconds to wait while the disk is full.
         sleep: Waits some seconds.
     """

@@ -1,4 +1,4 @@
-"""Checkpoints in a bucket: several files in parallel by presigned URLs, hashed during the transfer."""
+"""Checkpoints in a bucket, by presigned URLs: files are transferred in parallel and hashed on the way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class UploadTarget:
-    """Where one file goes."""
+    """The upload URL of one file."""
 
     path: str
     urls: tuple[str, ...]
@@ -64,15 +64,15 @@ class UrlSigner(Protocol):
 
 
 class PresignedStore:
-    """A bucket that this process reaches only by URLs that the checkpoints service signs.
+    """A bucket that this process can access only by URLs that the checkpoints service signs.
 
     Args:
-        signer: Gives URLs.
-        outage_timeout: Seconds to wait for a store that is away or busy.
-        reuse: Finds files of earlier checkpoints; None sends everything.
-        sleep: Waits some seconds; None waits until a transfer is not wanted any more.
-        watch: Makes what counts the bytes of a transfer.
-        timeout: Seconds after which a store that sends and takes nothing is away.
+        signer: Returns URLs.
+        outage_timeout: Seconds to wait for a store that is unavailable or busy.
+        reuse: Finds files of earlier checkpoints; None to upload every file.
+        sleep: Waits some seconds; None for a wait that ends when the transfer is cancelled.
+        watch: Creates the progress of a transfer.
+        timeout: Seconds without a byte in either direction after which a store counts as unavailable.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class PresignedStore:
 
 @final
 class _Pool:
-    """Threads for files. The first failure drops what has not begun."""
+    """Threads for files. The first failure cancels the files that have not begun."""
 
     def __init__(self) -> None:
         self._files = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolute-checkpoint")

@@ -1,6 +1,7 @@
 """The collectives of one group: which ranks have contributed, which are missing, and what each receives.
 
-Plain state without sockets or clocks. The hub feeds it, and sends what it returns.
+It is plain state without sockets or clocks. The hub passes messages to it and sends the messages that it
+returns.
 """
 
 import enum
@@ -22,7 +23,7 @@ FIRST_WARNING = 60.0
 
 
 class Cause(enum.Enum):
-    """Why a group ended."""
+    """The kind of failure that ended a group."""
 
     LOST = "lost"
     CLOSED = "closed"
@@ -42,10 +43,10 @@ _ERRORS: dict[Cause, type[errors.CollectiveError]] = {
 
 @dataclass(frozen=True)
 class Termination:
-    """Why no collective of this group will work any more.
+    """The end of a group, after which all its collectives fail.
 
     Attributes:
-        cause: What kind of failure it is.
+        cause: The kind of failure.
         text: The message for people.
         ranks: The job's ranks at fault.
     """

@@ -10,12 +10,12 @@ from resolute.core.distributed.group.membership import Membership
 
 @dataclass(frozen=True)
 class Hello:
-    """How a member introduces itself.
+    """The first message of a member.
 
     Attributes:
         member: Its index in the group.
-        size: How many members it expects.
-        job: The run it belongs to.
+        size: Number of members that it expects.
+        job: The run that it belongs to.
         place: Process and host, for messages.
         nonce: Distinguishes this process from all others.
     """

@@ -1,7 +1,7 @@
-"""The root of a group: a thread that passes the members' parts around.
+"""The hub of a group: a thread that distributes the members' contributions.
 
-It runs in the process of the first member, on a thread of its own, and reports a death to every member at
-once, whatever the main thread is busy with.
+It runs in the process of the first member. Because it has its own thread, it reports the loss of a member to
+all others at once, even while the main thread is busy.
 """
 
 import logging
@@ -53,12 +53,12 @@ class _Connection:
 
 
 class Hub:
-    """Serves one group until its root says goodbye.
+    """Serves one group until its first member leaves.
 
     Args:
         context: Owner of the sockets.
         parameters: What the members agree on.
-        start_timeout: Seconds for all members to come, from `start`.
+        start_timeout: Seconds from `start` for all members to join.
     """
 
     def __init__(self, context: ZmqContext, parameters: GroupParameters, *, start_timeout: float) -> None:

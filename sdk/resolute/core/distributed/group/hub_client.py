@@ -1,4 +1,4 @@
-"""One rank's end of a group."""
+"""A rank's client of the hub of a group."""
 
 import contextlib
 import os
@@ -54,14 +54,14 @@ _SENT_POLL = 0.02
 
 
 class HubClient:
-    """Speaks with the hub of a group, from one thread at a time.
+    """Communicates with the hub of a group, from one thread at a time.
 
     Args:
         context: Owner of the sockets.
-        endpoint: Where the hub listens.
+        endpoint: Address of the hub.
         parameters: What the members agree on.
-        index: This rank's place in the group.
-        hub_alive: Tells whether the hub, where it is a thread of this process, still runs.
+        index: Index of this rank in the group.
+        hub_alive: Returns whether the hub still runs, if it is a thread of this process.
     """
 
     def __init__(

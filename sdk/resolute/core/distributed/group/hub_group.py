@@ -13,11 +13,11 @@ from resolute.core.distributed.transport.payload import NO_PAYLOAD, Payload, dum
 
 
 class HubGroup:
-    """A group whose messages pass through its first member.
+    """A group whose messages go through its first member.
 
     Args:
-        member: This rank's end.
-        hub: The root, where it is in this process.
+        member: This rank's client of the hub.
+        hub: The hub, if it is in this process.
     """
 
     def __init__(self, member: HubClient, hub: Hub | None) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 
 class ProcessGroup(Protocol):
-    """What a group of processes can do together. All of them make the same calls in the same order."""
+    """The collectives of a group of processes. All processes make the same calls in the same order."""
 
     def gather(self, value: Any) -> list[Any] | None:
         """All values at the root; None elsewhere."""

@@ -1,10 +1,10 @@
-"""The ranks of one group, and how errors speak of them."""
+"""The ranks of one group, and their names in error messages."""
 
 from collections.abc import Iterable, Sequence
 
 
 class Membership:
-    """Names for the members of a group.
+    """The members of a group, with their ranks in the job and their names in messages.
 
     Args:
         ranks: The job's rank of each member, in the group's own order. The first is the group's root.

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _RankPlacement:
-    """What a rank tells all others about its place, once they are connected."""
+    """The placement of a rank, which it sends to all others once they are connected."""
 
     rank: int
     cross_rank: int
@@ -44,17 +44,17 @@ class _RankPlacement:
 
 
 class Network:
-    """Connects this process with the others of its job, of which there are some, until `close`.
+    """Connects this process with the others of a job of several processes, until `close`.
 
     Args:
-        topology: The place of this process.
-        chief_host: Where rank 0 is.
+        topology: The ranks of this process.
+        chief_host: Host of rank 0.
         pull_port: TCP port on which rank 0 serves the job.
         settings: Key, timeouts, and the run's name.
         force_tcp: Use TCP within the machine too, instead of a Unix socket.
 
     Raises:
-        CollectiveTimeoutError: Some rank did not come; it names them.
+        CollectiveTimeoutError: Some ranks did not connect; it names them.
         CollectiveError: The ranks cannot be connected; the message says why.
     """
 

@@ -8,7 +8,7 @@ from resolute.core.distributed.transport.messages import Codec
 
 @dataclass(frozen=True)
 class GroupParameters:
-    """The same on every member.
+    """Parameters with the same values on every member.
 
     Attributes:
         membership: The members.

@@ -1,5 +1,5 @@
 """Messages between ranks.
 
-Their binary format and signature, values as frames without copies, bundles of many ranks' parts, sockets
-with detection of lost peers, and what forked children must not inherit.
+It has their binary format and signature, values as frames without copies, bundles of the parts of many ranks,
+sockets that detect lost peers, and the closing of connections in forked children.
 """

@@ -1,7 +1,7 @@
 """Bundles the parts of many ranks into one message.
 
-Small frames share one blob, so that a result has only a few frames for any number of ranks; large frames stay
-separate and are shared, not copied, between the receivers.
+Small frames share one blob, so a result has only a few frames for any number of ranks. Large frames stay
+separate; all receivers share them without copies.
 """
 
 import struct

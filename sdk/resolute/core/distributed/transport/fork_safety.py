@@ -1,8 +1,8 @@
 """Closes inherited connections in forked children.
 
 A DataLoader worker that outlives its killed parent would hold the parent's TCP connections open, and the
-other ranks would never learn of the death. So right after a fork, the child replaces each by the null device.
-It does not call the socket library, because it does not have that library's threads.
+other ranks would not detect the loss. So right after a fork, the child replaces the descriptor of each
+connection by the null device. It cannot call the socket library, whose threads do not survive a fork.
 """
 
 import os

@@ -28,7 +28,7 @@ _SIGNED_BYTES = _HEADER.size + 2 * _DIGEST_BYTES
 
 
 class Kind(enum.IntEnum):
-    """What a message is for."""
+    """The kind of a message."""
 
     HELLO = 1  # member: here I am
     WAIT = 2  # hub: known, others are missing
@@ -59,12 +59,12 @@ class Message:
     """One message.
 
     Attributes:
-        kind: What it is for.
-        rank: Who made it, counted within the group.
-        session: The group that it belongs to; zeros before that is known.
+        kind: Kind of the message.
+        rank: Index of the sender within the group.
+        session: Identifier of its group; zeros before that is known.
         serial: Number of the collective, from 1.
-        op: The collective.
-        encoding: How `frames` become a value.
+        op: Kind of the collective.
+        encoding: Encoding of the value in `frames`.
         frames: The payload.
     """
 
@@ -78,10 +78,10 @@ class Message:
 
 
 class Codec:
-    """Messages to frames and back.
+    """Converts messages to frames and back.
 
     Args:
-        key: Signs and is asked of every message; None for neither.
+        key: Secret that signs and verifies every message; None for no signatures.
     """
 
     def __init__(self, key: bytes | None) -> None:

@@ -1,7 +1,7 @@
-"""Python values as frames, without copies of large buffers.
+"""Encodes Python values as frames, without copies of large buffers.
 
-Large contiguous buffers (arrays, above all) leave the pickle and travel as frames of their own; a large
-`bytes` value travels as it is.
+Large contiguous buffers, such as arrays, are taken out of the pickle and become frames of their own. A large
+`bytes` value is sent unpickled.
 """
 
 import enum
@@ -19,7 +19,7 @@ LARGE = 64 * 1024
 
 
 class Encoding(enum.IntEnum):
-    """How the frames of a payload become a value again."""
+    """The encoding of the value in a payload's frames."""
 
     NOTHING = 0
     PICKLE = 1
@@ -28,7 +28,7 @@ class Encoding(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Payload:
-    """One value, ready to send."""
+    """An encoded value."""
 
     encoding: Encoding = Encoding.NOTHING
     frames: tuple[Frame, ...] = ()

@@ -65,10 +65,10 @@ def tracked(frame: Frame) -> zmq.Frame:
 
 @dataclass
 class ConnectionEvents:
-    """What happened to the connections of a socket since the last look.
+    """The events of a socket's connections since the last poll.
 
     Attributes:
-        connected: Whether the last thing was a beginning or an end; None without events.
+        connected: Whether the last event opened a connection or ended one; None without events.
         broken: Descriptors of connections that ended.
     """
 
@@ -77,7 +77,7 @@ class ConnectionEvents:
 
 
 class ConnectionMonitor:
-    """Tells which connections of a socket begin and end; belongs to the thread that uses the socket."""
+    """Reports which connections of a socket open and end. It belongs to the thread that uses the socket."""
 
     def __init__(self, socket: ZmqSocket) -> None:
         self._watched = socket

@@ -1,4 +1,4 @@
-"""Checkpoints in buckets: the store of checkpoints, the service's settings, and where connections may lead.
+"""Checkpoints in buckets: the store, the service's settings, and the check of addresses.
 
 The clients of S3, Google Cloud Storage and Azure are the SDK's: `resolute.contracts.object_stores`.
 """

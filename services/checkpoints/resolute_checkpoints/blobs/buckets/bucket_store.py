@@ -1,4 +1,4 @@
-"""Checkpoints as plain objects of a bucket, which trials put and get by presigned URLs."""
+"""Checkpoints as plain objects of a bucket, which trials upload and download by presigned URLs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ KnownBuckets = set[str]
 
 
 class BucketStore:
-    """Keeps each file as the object ``[prefix/]checkpoint_id/path``; directories are in the manifest only.
+    """Stores each file as the object ``[prefix/]checkpoint_id/path``. Directories are only in the manifest.
 
     Args:
         bucket: The bucket.
         name: Its name.
-        prefix: Begins all names; without slashes around it.
-        known: Buckets of the store that were seen; this one is added.
-        create: Whether the bucket is made if it does not exist.
+        prefix: Prefix of all names, without slashes at its ends.
+        known: Buckets of the store that are known to exist; this one is added.
+        create: Whether the bucket is created if it does not exist.
     """
 
     def __init__(self, bucket: Bucket, *, name: str, prefix: str, known: KnownBuckets, create: bool) -> None:
@@ -154,7 +154,7 @@ class _ObjectStream(io.RawIOBase):
 
     Args:
         first: Its first bytes.
-        rest: Those that follow.
+        rest: The following bytes.
     """
 
     def __init__(self, first: bytes, rest: Generator[bytes, None, None]) -> None:

@@ -1,4 +1,4 @@
-"""Where connections to stores may lead: a trial's config names the address, and the service connects."""
+"""Checks the addresses of stores: a trial's config names the address, and the service connects to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to stores that end before anything is sent where they may not lead."""
+"""Connections to stores that are closed before anything is sent, if their address is not allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the service uses buckets, anyone who's they are."""
+"""The service's settings for buckets, whether they belong to the operator or to users."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CREDENTIALS_HELP = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketSettings:
-    """How the service uses buckets."""
+    """The settings for buckets: credentials, regions and URLs."""
 
     access_key: str = ""
     """S3: key id; empty for what the environment, then the credentials file says."""

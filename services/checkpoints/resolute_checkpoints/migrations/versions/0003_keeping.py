@@ -1,4 +1,4 @@
-"""Pins, models with their versions, and how many files a checkpoint has.
+"""Pins, models with their versions, and the numbers of files of checkpoints.
 
 Revision ID: 0003
 Revises: 0002

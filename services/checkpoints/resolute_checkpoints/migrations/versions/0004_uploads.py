@@ -1,4 +1,4 @@
-"""Multipart uploads that were begun.
+"""Unfinished multipart uploads.
 
 Revision ID: 0004
 Revises: 0003

@@ -1,4 +1,4 @@
-"""Revisions of what can be updated, ids of workspaces and users, and idempotency keys.
+"""Revisions of objects that can be updated, ids of workspaces and users, and idempotency keys.
 
 Revision ID: 0005
 Revises: 0004

@@ -1,4 +1,4 @@
-"""What retention knows of checkpoints while their trials run.
+"""Data for the retention of checkpoints while their trials run.
 
 Revision ID: 0007
 Revises: 0006

@@ -1,4 +1,4 @@
-"""Checkpoints that their trial went back behind.
+"""Checkpoints after the one to which their trial went back.
 
 Revision ID: 0009
 Revises: 0008

@@ -1,1 +1,1 @@
-"""Stored files: which checkpoints share them, what is still being uploaded, and what is to be removed."""
+"""Stored files: the checkpoints that share them, unfinished uploads, and files to remove."""

@@ -1,7 +1,7 @@
 """Checkpoints of an earlier incarnation of the cluster, whose files may be in use by the original.
 
 A cluster that is restored from a backup, or continues on a copy of its home, is a new incarnation. It can
-read what was written before, and removes none of it until the operator takes it over.
+read the checkpoints that were written before, and removes none of them until the operator takes them over.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Files to remove: marked in one transaction, removed outside of it, completed in another.
+"""Files to remove: they are marked in one transaction, removed outside of it, and completed in another.
 
-A claim ends after some time: when a process is killed before it completes a removal, the collector claims it
+A claim expires after some time. If a process is killed before it completes a removal, the collector claims it
 again.
 """
 

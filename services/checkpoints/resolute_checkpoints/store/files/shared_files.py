@@ -1,7 +1,8 @@
-"""Bytes that several checkpoints share: which hold them, and when none does any more.
+"""Files that several checkpoints share: their holders, and the files that no longer have one.
 
-Only files in buckets have a home elsewhere; in directories shared bytes are hard links, which the file system
-counts. A home is shared within one experiment only, whose row is locked while holders come and go.
+Only files in buckets can be stored under another checkpoint, their home; in directories shared files are hard
+links, which the file system counts. A home is shared only within one experiment, whose row is locked while
+holders are added or removed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Multipart uploads that were begun: their parts take space until they are completed or removed.
+"""Unfinished multipart uploads, whose parts take space until they are completed or removed.
 
-An upload is recorded before anyone gets its URLs. One that was begun and not recorded has no parts.
+An upload is recorded before its URLs are returned. So an unrecorded upload has no parts.
 """
 
 from __future__ import annotations

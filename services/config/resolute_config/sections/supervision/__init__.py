@@ -1,1 +1,1 @@
-"""Sections about what is looked after while trials run: hangs, bad reports, idle GPUs."""
+"""Sections about the supervision of running trials: hangs, bad reports, idle GPUs, files of failed runs."""

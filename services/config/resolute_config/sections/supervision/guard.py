@@ -1,4 +1,4 @@
-"""The ``guard`` section: which reports of training are bad, and what is done about them."""
+"""The ``guard`` section: which training reports are bad, and the reaction to them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ Bound: TypeAlias = Annotated[
 
 
 class Guard(Section):
-    """What is looked for in the reports of training, and what follows.
+    """The conditions for bad training reports, and the reaction to them.
 
     Attributes:
         metric: Name of the metric, in the group ``training``.
-        nan: Whether a value that is no finite number is bad.
-        above: A value above it is bad.
-        then: ``rollback`` lets the trial go back to its last good checkpoint, ``pause`` does so and pauses
-            the experiment, ``warn`` changes nothing.
-        skip_batches: Batches that are left out after going back.
-        at_most: How often a trial goes back; once more pauses the experiment.
+        nan: Whether a value that is not a finite number is bad.
+        above: Bound above which a value is bad.
+        then: Reaction: ``rollback`` sets the trial back to its last good checkpoint, ``pause`` does so and
+            pauses the experiment, ``warn`` changes nothing.
+        skip_batches: Number of batches that are left out after the trial went back.
+        at_most: Number of times that a trial goes back. The next bad report pauses the experiment.
     """
 
     metric: Name = Field(description="the name of a metric of training, such as loss")

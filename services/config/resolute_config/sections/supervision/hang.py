@@ -1,4 +1,4 @@
-"""The ``hang`` section: when a run stands still, and what is done about it."""
+"""The ``hang`` section: when a run counts as hanging, and the reaction to it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LONGEST = 30 * 86_400
 
 
 class Hang(Section):
-    """When nothing of a run moves.
+    """The detection of hanging runs.
 
     Attributes:
-        after: Seconds without a sign of life after which a run hangs; ``auto`` takes ten minutes, or ten
-            times the run's own pauses where that is longer.
-        on_hang: ``warn`` tells people; ``restart`` also ends the run, as if it had failed; ``pause`` also
-            pauses the experiment.
+        after: Seconds without a sign of life after which a run counts as hanging; ``auto`` for ten minutes,
+            or ten times the run's own pauses if that is longer.
+        on_hang: Reaction: ``warn`` notifies people; ``restart`` also ends the run, as if it had failed;
+            ``pause`` also pauses the experiment.
     """
 
     after: Literal["auto"] | Annotated[Number, Field(ge=1, le=_LONGEST)] = Field(

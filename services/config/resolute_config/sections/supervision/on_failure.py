@@ -1,4 +1,4 @@
-"""The ``on_failure`` section: what stays of runs that failed."""
+"""The ``on_failure`` section: how long the files of failed runs are held."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _LONGEST = 7 * 86_400
 
 
 class OnFailure(Section):
-    """What stays of a run that failed, for people to look at.
+    """The files of a failed run that are held for inspection.
 
     Attributes:
-        hold: Seconds for which its files stay.
-        hold_size: They stay only if they take at most so much; a core file is cut to it.
+        hold: Seconds for which the files are held.
+        hold_size: Largest size of the held files. A core file is truncated to it; larger files are not held.
     """
 
     hold: Annotated[Number, Field(ge=1, le=_LONGEST)] = Field(

@@ -1,4 +1,4 @@
-"""The bound of a guard that moves with the metric."""
+"""The bound of a guard relative to recent values of the metric."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _RELATIVE = re.compile(r"(?P<factor>[0-9]+(?:\.[0-9]+)?) ?x median of (?P<values
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A bound that moves with the metric.
+    """A bound relative to the median of recent values.
 
     Attributes:
-        factor: How many times the median, more than 1.
-        values: Of how many good values before, 2 or more.
+        factor: Multiple of the median, more than 1.
+        values: Number of the preceding good values, 2 or more.
     """
 
     factor: float

@@ -1,4 +1,4 @@
-"""The ``utilization_policy`` section: when the GPUs of a run are idle, and what is done about it."""
+"""The ``utilization_policy`` section: when the GPUs of a run count as idle, and the reaction to it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ _Percent: TypeAlias = Annotated[Number, Field(gt=0, le=100)]
 
 
 class UtilizationPolicy(Section):
-    """How much the GPUs of a run are to do.
+    """The required utilisation of a run's GPUs.
 
     Attributes:
-        gpu_below: Idle are GPUs that work for less than so many percent of the time, all of a container
-            together.
-        over: Seconds over which that is measured.
-        then: ``warn`` changes nothing, ``pause`` pauses the experiment, ``end`` cancels it.
+        gpu_below: Utilisation in percent, over all GPUs of a container, below which they count as idle.
+        over: Seconds over which the utilisation is measured.
+        then: Reaction: ``warn`` changes nothing, ``pause`` pauses the experiment, ``end`` cancels it.
     """
 
     # A name that Python keeps for itself.

@@ -1,4 +1,4 @@
-"""Checks of the configured engines: their settings, whether they answer, and the needs of trials."""
+"""Checks of the configured engines: their settings, their answers, and the needs of trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of an engine of containers: images, credentials, and mounted directories."""
+"""Checks of a container engine: images, credentials, and mounted directories."""
 
 from __future__ import annotations
 

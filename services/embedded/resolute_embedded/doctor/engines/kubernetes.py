@@ -1,4 +1,4 @@
-"""Checks of Kubernetes: rights of the services, and a namespace that accepts the objects of a run."""
+"""Checks of Kubernetes: permissions of the services, and a namespace that accepts the objects of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks on the nodes of engines that can run them there."""
+"""Checks on nodes, for engines that can run checks there."""
 
 from __future__ import annotations
 

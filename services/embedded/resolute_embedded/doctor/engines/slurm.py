@@ -1,6 +1,6 @@
-"""Checks of Slurm: nodes in the partition of each pool, with GPUs where slots are GPUs.
+"""Checks of Slurm: nodes in the partition of each pool, with GPUs if slots are GPUs.
 
-Also whether accounting is there, which they can do without.
+They also check for accounting, which is optional.
 """
 
 from __future__ import annotations

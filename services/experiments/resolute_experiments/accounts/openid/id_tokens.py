@@ -24,7 +24,7 @@ _THREADS = 4
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom the provider has signed in."""
+    """The identity that the provider has authenticated."""
 
     subject: str
     """Names the person for good."""
@@ -34,7 +34,7 @@ class Identity:
 
 
 class IdTokenVerifier:
-    """Verifies ID tokens. To be closed after use.
+    """Verifies ID tokens. Close it after use.
 
     Args:
         settings: The provider.

@@ -1,4 +1,4 @@
-"""Users from the OpenID provider, with the roles of their groups."""
+"""Accounts of the OpenID provider's users, with the roles of their groups."""
 
 from __future__ import annotations
 

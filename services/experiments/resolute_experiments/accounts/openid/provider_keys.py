@@ -1,4 +1,4 @@
-"""The keys with which the OpenID provider signs."""
+"""The public keys of the OpenID provider."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ProviderKey:
 
 
 class ProviderKeys:
-    """Reads the keys, and keeps them for some minutes. Its methods block.
+    """Fetches the keys, and caches them for some minutes. Its methods block.
 
     Args:
         issuer: The provider.
-        clock: Tells how old they are.
+        clock: Clock for the age of the keys.
     """
 
     def __init__(self, issuer: str, clock: Clock) -> None:

@@ -17,7 +17,7 @@ SCOPES_VARIABLE = "RESOLUTE_OPENID_SCOPES"
 
 @dataclass(frozen=True)
 class GroupRole:
-    """What a group may do."""
+    """The role of a group."""
 
     group: str
     role: Role
@@ -27,7 +27,7 @@ class GroupRole:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenIdSettings:
-    """A provider. Fields that name a variable are read from it."""
+    """The settings of a provider. Fields that name a variable are read from it."""
 
     issuer: str
     """RESOLUTE_OPENID_ISSUER: its URL."""

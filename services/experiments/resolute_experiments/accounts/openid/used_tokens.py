@@ -1,6 +1,6 @@
-"""ID tokens that somebody signed in with. Each is good for one session.
+"""ID tokens that were used to sign in. Each is valid for one session.
 
-They are in memory alone: after a start, none from before it is accepted.
+They are only in memory: after a start, no token from before it is accepted.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from resolute.errors import UnauthenticatedError
 
 
 class UsedTokens:
-    """Knows the tokens of the last minutes; older ones are refused for their age.
+    """Stores the tokens of the last minutes. Older tokens are refused for their age.
 
     Args:
         clock: Tells the time.
-        seconds: How long a token is remembered.
+        seconds: Seconds for which a token is stored.
     """
 
     def __init__(self, clock: Clock, *, seconds: float) -> None:

@@ -1,1 +1,1 @@
-"""Handlers of accounts, roles, workspaces and what belongs to them, and their response messages."""
+"""Handlers of accounts, roles, workspaces and related objects, and their response messages."""

@@ -51,15 +51,15 @@ _UPDATABLE = ("name", "role", "active")
 
 
 class UserHandlers:
-    """The part of AccessService that is about users, how they sign in, and the record of what they did.
+    """The part of AccessService about users, sign-in and the audit trail.
 
     Args:
-        core: What all handlers of this service share.
-        signer: Signs tokens, and knows devices by theirs.
+        core: The context that all handlers share.
+        signer: Signs tokens, and identifies devices by their tokens.
         issuer: Issues tokens.
-        revoked: Where the verifier of this process reads which tokens were revoked.
-        refusals: What was refused, for the audit log.
-        id_tokens: Verifies tokens of the OpenID provider that signs people in; None for passwords alone.
+        revoked: The revoked tokens, which the verifier of this process reads.
+        refusals: The refused calls, for the audit log.
+        id_tokens: Verifies tokens of the OpenID provider; None if users sign in only with passwords.
     """
 
     def __init__(

@@ -25,10 +25,10 @@ _REPORT_LENGTH = 20_000
 
 
 class BoardsServicer(BoardsServiceServicer):
-    """What the people of a project look at together.
+    """The handlers of boards: shared views of a project.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
     """
 
     def __init__(self, core: ServiceContext) -> None:

@@ -1,4 +1,4 @@
-"""The handlers of WorkspacesService that concern projects."""
+"""The handlers of WorkspacesService for projects."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _UPDATABLE = ("name", "description", "notes", "archived")
 
 
 class ProjectHandlers:
-    """Where experiments are kept within a workspace.
+    """The handlers of projects: groups of experiments within a workspace.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
     """
 
     def __init__(self, core: ServiceContext) -> None:

@@ -24,10 +24,10 @@ _MAX_OBJECTS = 1000
 
 
 class RolesServicer(roles_service_pb2_grpc.RolesServiceServicer):
-    """What users may do in single workspaces.
+    """The handlers of roles in single workspaces.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
     """
 
     def __init__(self, core: ServiceContext) -> None:

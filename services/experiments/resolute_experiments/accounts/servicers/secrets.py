@@ -19,11 +19,11 @@ from resolute_serving.context import User, current_principal
 
 
 class SecretsServicer(SecretsServiceServicer):
-    """What scripts need and no person may read.
+    """The handlers of secrets, which scripts can read and users cannot.
 
     Args:
-        core: What all handlers of this service share.
-        kept: Encrypts and decrypts.
+        core: The context that all handlers share.
+        kept: Encrypts and decrypts secrets.
     """
 
     def __init__(self, core: ServiceContext, kept: Secrets) -> None:

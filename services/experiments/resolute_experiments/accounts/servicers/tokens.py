@@ -33,10 +33,10 @@ _UPDATABLE = frozenset({"description"})
 
 
 class TokenHandlers:
-    """The part of AccessService that is about tokens.
+    """The part of AccessService about tokens.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
         issuer: Issues tokens.
         revoked: The tokens that this process refuses.
     """

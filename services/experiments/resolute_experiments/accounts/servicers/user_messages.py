@@ -1,4 +1,4 @@
-"""Messages of users, tokens and audit rows."""
+"""Builds the messages of users, tokens and audit rows."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ _MAX_SETTINGS = 100
 
 
 class SettingHandlers:
-    """What users set for the programs that they see the cluster by. Only a user's own calls reach them.
+    """The settings of users for client programs. Users can access only their own settings.
 
     Args:
-        core: What all handlers of this service share.
+        core: The context that all handlers share.
     """
 
     def __init__(self, core: ServiceContext) -> None:

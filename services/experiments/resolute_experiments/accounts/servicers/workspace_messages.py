@@ -1,4 +1,4 @@
-"""Messages of workspaces and projects."""
+"""Builds the messages of workspaces and projects."""
 
 from __future__ import annotations
 

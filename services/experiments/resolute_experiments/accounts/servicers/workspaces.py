@@ -1,4 +1,4 @@
-"""The handlers of WorkspacesService that concern workspaces themselves."""
+"""The handlers of WorkspacesService for workspaces."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _UPDATABLE = ("name", "archived")
 
 
 class WorkspaceHandlers:
-    """Where experiments belong.
+    """The handlers of workspaces.
 
     Args:
-        core: What all handlers of this service share.
-        storage_quota: Knows what checkpoints take.
+        core: The context that all handlers share.
+        storage_quota: Reads the usage of checkpoint storage.
     """
 
     def __init__(self, core: ServiceContext, storage_quota: StorageQuota) -> None:

@@ -1,1 +1,1 @@
-"""SQL of users, tokens, roles, workspaces and projects, and which workspace each object belongs to."""
+"""SQL of users, tokens, roles, workspaces and projects, and the lookup of each object's workspace."""

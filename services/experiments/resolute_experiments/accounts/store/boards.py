@@ -33,7 +33,7 @@ ORDERING = Ordering(
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What a board shows: one of both is there."""
+    """The content of a board: exactly one of two forms."""
 
     path: str | None = None
     """A view of the page."""

@@ -1,4 +1,4 @@
-"""Projects: where experiments are kept within a workspace."""
+"""Projects: groups of experiments within a workspace."""
 
 from __future__ import annotations
 

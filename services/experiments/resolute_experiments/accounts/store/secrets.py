@@ -15,7 +15,7 @@ from resolute_serving.database.engine import insert_new
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """Whose a secret is: one of both is not zero."""
+    """The holder of a secret: a user or a workspace. Exactly one number is not zero."""
 
     user_number: int = 0
     workspace_number: int = 0

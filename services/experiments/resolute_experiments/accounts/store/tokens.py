@@ -1,4 +1,4 @@
-"""Rows of issued tokens: not the tokens themselves, only their existence and expiry."""
+"""Rows of issued tokens, which contain only their existence and expiry, not the tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RENEWABLE_SECONDS = 7 * 86_400.0
 
 
 class TokenKind(Enum):
-    """How a token came to be."""
+    """The way in which a token was issued."""
 
     ACCESS = "access"
     SIGN_IN = "sign_in"
@@ -39,7 +39,7 @@ class TokenKind(Enum):
 
 
 class TokenScope(Enum):
-    """What a token may be used for."""
+    """The permitted use of a token."""
 
     ALL = "all"
     READ = "read"

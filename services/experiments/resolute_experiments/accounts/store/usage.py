@@ -47,7 +47,7 @@ _HELD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a workspace holds, and what its experiments use now."""
+    """The contents of a workspace, and the current usage of its experiments."""
 
     projects: int
     experiments: int

@@ -28,7 +28,7 @@ ORDERING = Ordering(
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRole:
-    """One row of ``workspace_roles``, with the names that it stands for."""
+    """One row of ``workspace_roles``, with the names of its user and workspace."""
 
     user_number: int
     user_name: str

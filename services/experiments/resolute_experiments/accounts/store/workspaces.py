@@ -37,7 +37,7 @@ ORDERING = Ordering(
 
 @dataclass(frozen=True)
 class Quota:
-    """What the experiments of a workspace may use together; zero is no bound."""
+    """The bounds for all experiments of a workspace together. Zero means no bound."""
 
     live_experiments: int = 0
     """Experiments that have not ended."""

@@ -1,4 +1,4 @@
-"""Enforcement at one engine: ends runs that must end, and handles runs without heartbeats."""
+"""Enforcement on one engine: ends runs that must end, and handles runs without heartbeats."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _log = structlog.get_logger("fleet")
 
 
 class Enforcement:
-    """Ends what did not end when asked to, what waits for a part that failed, and what is lost.
+    """Ends runs that did not exit when asked, runs that wait for a failed container, and lost runs.
 
     Args:
         contact: The engine.
         core: The service's database and clock.
-        launches: Which runs were launched.
-        watch: Takes what the engine reports.
-        ends: Writes down how containers ended.
-        waiting: Which containers have not begun.
-        leases: Which runs renewed theirs.
+        launches: The launched runs.
+        watch: Receives the reports of the engine.
+        ends: Records the ends of containers.
+        waiting: The containers that have not started.
+        leases: The leases of runs.
     """
 
     def __init__(

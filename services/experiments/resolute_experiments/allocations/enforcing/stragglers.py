@@ -15,11 +15,11 @@ _SECONDS = 60.0
 
 
 class Stragglers:
-    """The runs of one engine of which a part has failed while another continues.
+    """The runs of one engine in which one container has failed while another continues.
 
     Args:
         core: The service's database and clock.
-        leases: Knows which containers renewed lately.
+        leases: Tells which containers have renewed recently.
     """
 
     def __init__(self, core: ServiceContext, leases: Leases) -> None:

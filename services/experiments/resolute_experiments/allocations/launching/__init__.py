@@ -1,1 +1,1 @@
-"""Launches of runs that were placed."""
+"""Launches placed runs."""

@@ -1,4 +1,4 @@
-"""Runs of which the launch fails of an unexpected error: they are tried again for a bounded time."""
+"""Runs whose launch fails with an unexpected error. The launch is retried for a bounded time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class _Failing:
 
 
 class FailingLaunches:
-    """Since when, and of what, the launches of runs fail.
+    """The errors of failing launches, and the times since which they fail.
 
     Args:
-        engine: Names the engine in messages.
-        clock: Measures for how long.
+        engine: Name of the engine, for messages.
+        clock: Measures how long a launch has failed.
     """
 
     def __init__(self, engine: str, clock: Clock) -> None:

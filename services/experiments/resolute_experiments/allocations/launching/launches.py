@@ -1,4 +1,4 @@
-"""Launches at one engine: of every placed run that has not started."""
+"""Launches every placed run of one engine that has not started."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Launches:
     Args:
         contact: The engine.
         core: The service's database, clock and notifier.
-        specs: What the engine is given of runs.
-        watch: Takes what the engine reports.
-        ends: Writes down how containers ended.
-        waiting: Which containers have not begun.
-        spans: Receives what runs go through.
+        specs: Builds the specs of runs for the engine.
+        watch: Receives the reports of the engine.
+        ends: Records the ends of containers.
+        waiting: The containers that have not started.
+        spans: Receives the phases of runs.
     """
 
     def __init__(

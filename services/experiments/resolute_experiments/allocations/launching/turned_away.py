@@ -1,4 +1,4 @@
-"""Runs that a full pool did not accept: they wait and are retried one after the other."""
+"""Runs that a full pool did not accept. They wait, and are retried one after the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from resolute_experiments.store.runs import Run
 
 
 class TurnedAway:
-    """Runs that an engine had no room for, such as for a limit of the jobs of one user."""
+    """Runs that an engine refused for lack of capacity, such as a limit on the jobs of one user."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Reports of engines on containers, and their recording."""
+"""Records the reports of engines about containers."""

@@ -1,4 +1,4 @@
-"""Records the ends of containers that did not report them; ends that cannot be written are kept."""
+"""Records the ends of containers that did not report them. Ends that cannot be written are kept in memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _log = structlog.get_logger("fleet")
 
 
 class ContainerEnds:
-    """The ends of containers, as an engine tells them.
+    """The ends of containers that an engine reports.
 
     Args:
         core: The service's database, clock and notifier.
-        leases: Knows which containers renewed lately.
+        leases: Tells which containers have renewed recently.
     """
 
     def __init__(self, core: ServiceContext, leases: Leases) -> None:

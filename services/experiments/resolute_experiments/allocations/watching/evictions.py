@@ -1,4 +1,4 @@
-"""Asks runs on machines that are about to be taken away to checkpoint and exit."""
+"""Asks runs on machines that will be taken away to checkpoint and exit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = structlog.get_logger("fleet")
 
 
 class Evictions:
-    """What an engine tells of runs that must go; what cannot be noted is kept.
+    """The eviction notices of an engine. Notices that cannot be written yet are kept in memory.
 
     Args:
         core: The service's database, clock and notifier.

@@ -1,4 +1,4 @@
-"""Containers that an engine has not started, with the reason it gives for each."""
+"""Containers that an engine has not started, each with the engine's reason."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from resolute_engines.protocol import ContainerReport
 
 
 class WaitingContainers:
-    """What one engine last reported of the containers of its runs: an allocation waits while any of it does.
+    """The waiting containers in one engine's last report. An allocation waits while any of them waits.
 
     Args:
-        engine: Names the engine in messages.
+        engine: Name of the engine, for messages.
     """
 
     def __init__(self, engine: str) -> None:

@@ -19,14 +19,14 @@ _log = structlog.get_logger("fleet")
 
 
 class Watch:
-    """Takes the events of an engine, and the reports that it gives when it is asked.
+    """Receives the events of an engine, and the reports that it returns on request.
 
     Args:
         contact: The engine.
-        notifier: Receives capacity that comes or goes; closed when the service stops.
-        waiting: Which containers have not begun.
-        ends: Writes down how containers ended.
-        evictions: Has runs checkpoint whose machines are taken away.
+        notifier: Notified of added and removed capacity; it is closed when the service stops.
+        waiting: The containers that have not started.
+        ends: Records the ends of containers.
+        evictions: Asks runs to checkpoint whose machines are taken away.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the scheduler asks of every experiment at every pass, as columns; nodes that trials must not use."""
+"""Columns for data that the scheduler reads of every experiment at each pass; excluded nodes of trials."""
 
 from __future__ import annotations
 

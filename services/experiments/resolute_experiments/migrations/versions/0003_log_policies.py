@@ -1,4 +1,4 @@
-"""What log policies did because of a run, where its containers were, and how long it may take to leave."""
+"""The effects of log policies on runs, the machines of containers, and the preemption timeout of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs outside of the cluster, with the names that they have there."""
+"""Runs outside of the cluster, with their external names."""
 
 from __future__ import annotations
 

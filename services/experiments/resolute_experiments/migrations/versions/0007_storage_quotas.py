@@ -1,4 +1,4 @@
-"""How much the checkpoints of a workspace may take."""
+"""Quotas of checkpoint storage for workspaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When containers ended, and which were ended because another had failed."""
+"""The times at which containers ended, and those that were ended because another one had failed."""
 
 from __future__ import annotations
 

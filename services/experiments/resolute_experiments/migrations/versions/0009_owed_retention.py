@@ -1,4 +1,4 @@
-"""Which experiments ended before their policy could be applied to all checkpoints."""
+"""Experiments that ended before their policy could be applied to all checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of users in single workspaces. What users may do in all workspaces stays as it was."""
+"""Roles of users in single workspaces. Their roles in all workspaces are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tokens came to be and with which they end; tokens of services and of runs."""
+"""The origin of tokens, and the tokens with which they end; tokens of services and of runs."""
 
 from __future__ import annotations
 

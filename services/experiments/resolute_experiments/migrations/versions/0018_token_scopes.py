@@ -1,4 +1,4 @@
-"""What tokens may be used for."""
+"""The permitted uses of tokens."""
 
 from __future__ import annotations
 

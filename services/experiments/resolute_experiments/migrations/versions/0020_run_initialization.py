@@ -1,4 +1,4 @@
-"""When the scripts of runs had initialized the Core API."""
+"""The times at which the scripts of runs had initialized the Core API."""
 
 from __future__ import annotations
 

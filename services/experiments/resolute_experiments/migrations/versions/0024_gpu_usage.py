@@ -1,4 +1,4 @@
-"""What the GPUs of runs did."""
+"""The usage of the GPUs of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments are for."""
+"""Kinds of experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why trials wait, as the scheduler decided it."""
+"""The scheduler's reasons why trials wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Among the trials of an experiment those that were made first are served first."""
+"""The trials of an experiment are served in the order of their creation."""
 
 from __future__ import annotations
 

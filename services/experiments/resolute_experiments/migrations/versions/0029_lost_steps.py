@@ -1,4 +1,4 @@
-"""How many steps the ends of runs lost."""
+"""The number of steps that the ends of runs lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was left out of the reports of runs."""
+"""The values that were left out of the reports of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which experiments of other clusters have not come as a whole."""
+"""Imported experiments that are not complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far trials have come, how fast, and when experiments began to run."""
+"""The steps and the speed of trials, and the times at which experiments began to run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps runs from moving on.
+"""Hangs of runs.
 
 Revision ID: 0035
 Revises: 0034

@@ -1,4 +1,4 @@
-"""Guards: how far reports were judged, and where trials go back.
+"""Guards: the positions up to which reports were judged, and the checkpoints that trials go back to.
 
 Revision ID: 0037
 Revises: 0036

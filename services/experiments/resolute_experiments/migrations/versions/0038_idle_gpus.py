@@ -1,4 +1,4 @@
-"""GPUs that do next to nothing.
+"""Idle GPUs.
 
 Revision ID: 0038
 Revises: 0037

@@ -1,4 +1,4 @@
-"""Files of failed runs that are held.
+"""Held files of failed runs.
 
 Revision ID: 0039
 Revises: 0038

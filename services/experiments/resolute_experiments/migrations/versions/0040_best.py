@@ -1,4 +1,4 @@
-"""The best validation of each experiment beside it.
+"""The best validation of each experiment, in the row of the experiment.
 
 Revision ID: 0040
 Revises: 0039

@@ -1,4 +1,4 @@
-"""What the machines of runs did.
+"""The usage of the machines of runs.
 
 Revision ID: 0041
 Revises: 0040

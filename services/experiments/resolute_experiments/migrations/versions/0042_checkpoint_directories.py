@@ -1,4 +1,4 @@
-"""Where the checkpoints of a run lie, if that is a directory of its workspace.
+"""The checkpoint directories of runs, if they belong to their workspaces.
 
 Revision ID: 0042
 Revises: 0041

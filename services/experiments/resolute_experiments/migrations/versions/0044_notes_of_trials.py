@@ -1,4 +1,4 @@
-"""What people write of trials, and how fast experiments are."""
+"""Notes of trials, and the speed of experiments."""
 
 from __future__ import annotations
 

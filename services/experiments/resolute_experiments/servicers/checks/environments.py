@@ -1,4 +1,4 @@
-"""Bounds of the environments that runs report."""
+"""Bounds of the environment reports of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of what is kept of the machine of a container."""
+"""Bounds of the stored usage of a container's machine."""
 
 from __future__ import annotations
 

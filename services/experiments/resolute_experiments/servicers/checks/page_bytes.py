@@ -1,4 +1,4 @@
-"""Pages of lists that fit into one response, however large their items are."""
+"""Pages of lists that fit into one response, whatever the size of their items."""
 
 from __future__ import annotations
 

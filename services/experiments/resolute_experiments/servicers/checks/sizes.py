@@ -1,4 +1,4 @@
-"""Bounds of requests that several services here share."""
+"""Bounds of requests that several gRPC services share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the slots that a request names."""
+"""Parses the slots that a request names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as messages of the contract."""
+"""Converts rows to messages of the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first values of nested mappings, for lists."""
+"""Shortens nested mappings to their first values, for lists."""
 
 from __future__ import annotations
 

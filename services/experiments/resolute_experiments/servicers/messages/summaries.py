@@ -1,4 +1,4 @@
-"""Experiments as lists show them."""
+"""The messages of experiments in lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Summaries:
     """Builds the message of an experiment once for each of its versions.
 
     Args:
-        wait_reasons: Knows why trials wait.
+        wait_reasons: The reasons why trials wait.
     """
 
     def __init__(self, wait_reasons: WaitReasons) -> None:

@@ -1,4 +1,4 @@
-"""Reads the revisions of experiments for all watches together."""
+"""Reads the revisions of experiments, once for all watches."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Batch:
 
 
 class Revisions:
-    """Reads revisions. Callers that ask while a read is under way share the next one.
+    """Reads revisions. Callers during a read share the next read.
 
     Args:
-        database: Where they are.
+        database: This service's database.
     """
 
     def __init__(self, database: Database) -> None:

@@ -47,7 +47,7 @@ Response = pb2.WatchExperimentsResponse
 
 @dataclass
 class _Subscription:
-    """One experiment that is watched."""
+    """A watched experiment."""
 
     key: str
     experiment_id: str
@@ -66,7 +66,7 @@ _Change = tuple[_Subscription, list[Response], int]
 
 
 class _Queue:
-    """The queue, where it is watched."""
+    """The watched queue."""
 
     topics: tuple[Topic, ...] = (SCHEDULER_WAKEUP,)
 
@@ -75,10 +75,10 @@ class Watch:
     """One call of WatchExperiments.
 
     Args:
-        core: What all handlers of this service share.
-        revisions: Tells which experiments have changed.
-        wait_reasons: Knows why trials wait.
-        request: What is watched.
+        core: The context that all handlers share.
+        revisions: The revisions of experiments.
+        wait_reasons: The reasons why trials wait.
+        request: The request with the watched objects.
     """
 
     def __init__(

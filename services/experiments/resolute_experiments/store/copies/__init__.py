@@ -1,1 +1,1 @@
-"""Copies of what the metrics service knows, for decisions that may not wait for it."""
+"""Copies of data of the metrics service, for decisions that cannot wait for that service."""

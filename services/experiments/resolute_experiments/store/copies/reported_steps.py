@@ -17,7 +17,7 @@ from resolute_experiments.store.schema import trials
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedSteps:
-    """How far a trial has come by its reports of training and validation."""
+    """The last steps of a trial's training and validation reports."""
 
     run: int
     """Its newest run that has reported."""
@@ -30,7 +30,7 @@ class ReportedSteps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueTrial:
-    """A trial whose steps are to be asked for."""
+    """A trial whose steps are due to be fetched."""
 
     number: int
     trial_id: str

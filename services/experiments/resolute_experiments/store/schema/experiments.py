@@ -1,4 +1,4 @@
-"""The tables of experiments, and a row of theirs."""
+"""The tables of experiments, and the type of their rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ sa.Index("experiments_by_project", experiments.c.workspace, experiments.c.projec
 
 
 class ExperimentKind(Enum):
-    """What an experiment is for."""
+    """The kind of an experiment."""
 
     SEARCH = "SEARCH"
     """Training: its search decides which trials there are."""

@@ -1,4 +1,4 @@
-"""The tables of runs, and rows of theirs."""
+"""The tables of runs, and the types of their rows."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ sa.Index("runs_by_directory", runs.c.experiment_id, runs.c.checkpoint_directory)
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One row of ``runs``: an attempt to execute a trial, with the allocation it was given."""
+    """One row of ``runs``: an attempt to execute a trial, with its allocation."""
 
     trial_id: str
     run: int

@@ -1,4 +1,4 @@
-"""The tables of trials, and a row of theirs."""
+"""The tables of trials, and the type of their rows."""
 
 from __future__ import annotations
 

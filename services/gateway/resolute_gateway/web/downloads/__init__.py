@@ -1,1 +1,1 @@
-"""Content that a browser downloads with the rights of its user: checkpoints and media."""
+"""Content that a browser downloads with the permissions of its user: checkpoints and media."""

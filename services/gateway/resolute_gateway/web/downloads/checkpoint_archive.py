@@ -1,4 +1,4 @@
-"""A checkpoint as one download: a tar of all its files, made while it is sent."""
+"""A checkpoint as one download: a tar of all its files, created while it is sent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _log = structlog.get_logger("gateway")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A file with the bytes that stand before it in the archive."""
+    """A file with the header bytes before it in the archive."""
 
     file: File
     head: bytes
@@ -53,7 +53,7 @@ class CheckpointArchive:
 
     Args:
         backends: The services.
-        authorized: Gives a request of a page of this origin the token of the browser's session.
+        authorized: Adds the session's token to a request from a page of this origin.
     """
 
     def __init__(self, backends: Backends, *, authorized: Callable[[Scope], Scope]) -> None:

@@ -1,4 +1,4 @@
-"""Calls that a GET of a browser makes of the services, with the rights of its user."""
+"""The calls to services for a browser's GET, with the permissions of its user."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _STATUSES = {
 
 
 class Forwarding:
-    """Makes the metadata of calls.
+    """Builds the metadata of calls.
 
     Args:
-        peers: Tells services whose address a call comes from.
-        authorized: Gives a request of a page of this origin the token of the browser's session.
+        peers: Names the caller to the services.
+        authorized: Adds the session's token to a request from a page of this origin.
     """
 
     def __init__(self, peers: ForwardedPeers, *, authorized: Callable[[Scope], Scope]) -> None:

@@ -1,7 +1,7 @@
-"""The content of one image, table and so on that a trial logged, for the page and for others.
+"""The content of one media object that a trial logged, for the page and other clients.
 
-Scripts choose the content. The service has found its type in its first bytes, and gives none that a browser
-runs; what is answered here is shown as that type or not at all, in a sandbox without scripts.
+Scripts determine the content. The service derives its type from its first bytes, and accepts no type that a
+browser executes. A browser shows the response as that type or not at all, in a sandbox without scripts.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _HEADERS = {
 
 
 class MediaContent:
-    """Answers with contents.
+    """Answers requests for contents.
 
     Args:
         backends: The services.
-        authorized: Gives a request of a page of this origin the token of the browser's session.
+        authorized: Adds the session's token to a request from a page of this origin.
     """
 
     def __init__(self, backends: Backends, *, authorized: Callable[[Scope], Scope]) -> None:

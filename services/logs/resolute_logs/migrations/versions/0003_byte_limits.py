@@ -1,4 +1,4 @@
-"""How many bytes each trial has stored, and what was dropped beyond a limit."""
+"""The stored bytes of each trial, and the counts of lines dropped above a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How old the newest report of each stream is, for retention."""
+"""The age of the newest report of each stream, for retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Downsampling of a series without a visible change of its plot."""
+"""Downsamples a series without a visible change of its plot."""
 
 from __future__ import annotations
 

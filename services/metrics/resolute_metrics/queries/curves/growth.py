@@ -1,4 +1,4 @@
-"""New points of a series since the last read."""
+"""The new points of a series since the last read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SeriesRequest:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What came of a series since it was last looked at."""
+    """The change of a series since the last poll."""
 
     request: SeriesRequest
     points: Series
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far a watch has come in one series."""
+    """The position of a watch in one series."""
 
     counts: Mapping[int, int] = field(default_factory=dict)
     """Points by stream."""

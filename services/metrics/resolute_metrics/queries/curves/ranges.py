@@ -1,4 +1,4 @@
-"""Ranges of points, by steps and time."""
+"""Ranges of points, by steps and by time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute_metrics.store.schema import blocks
 
 
 class RangeFields(Protocol):
-    """The fields of a request that bound steps and time."""
+    """The request fields that bound steps and time."""
 
     min_steps: int
     max_steps: int

@@ -40,7 +40,7 @@ _BLOCKS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Points by ascending steps, at equal steps by run, of which each has one."""
+    """The points of a series by ascending steps, at equal steps by run. A run has one point at a step."""
 
     steps: Integers
     values: Floats

@@ -22,7 +22,7 @@ MOST_READ = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class SeriesName:
-    """One series of one trial."""
+    """The name of one series of one trial."""
 
     trial_id: str
     group: str

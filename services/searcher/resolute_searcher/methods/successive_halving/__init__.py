@@ -1,4 +1,4 @@
-"""Asynchronous successive halving, by promotion, by stopping, and time-driven.
+"""Asynchronous successive halving: by promotion, by stopping, and time-driven.
 
-The rungs and the state of a bracket are shared by all three.
+All three share the rungs and the state of a bracket.
 """

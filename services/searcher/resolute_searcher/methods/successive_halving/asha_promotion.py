@@ -25,7 +25,7 @@ from resolute_searcher.spec.halving import Halving
 
 
 class AsyncHalvingSearch:
-    """Promotes the best share of each rung, also trials that rested there for long.
+    """Promotes the best share of each rung, including trials that have been paused there for a long time.
 
     Args:
         halving: The bracket.

@@ -1,4 +1,4 @@
-"""Asynchronous successive halving by stopping: a trial that is not among the best of its rung ends there."""
+"""Asynchronous successive halving by stopping: a trial ends at a rung unless it is among the best there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from resolute_searcher.spec.halving import Halving
 
 
 class StoppingHalvingSearch:
-    """Lets a trial train on while it is among the best that reported so far on its rung.
+    """Continues a trial while it is among the best so far on its rung.
 
     Args:
         halving: The bracket.

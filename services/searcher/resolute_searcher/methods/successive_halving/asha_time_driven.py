@@ -28,9 +28,9 @@ class _RunningTrial:
     """A running trial.
 
     Attributes:
-        rung: The rung that it has to reach next.
-        stopped: The search stopped it.
-        exited: It left by itself, for a reason.
+        rung: The next rung to reach.
+        stopped: Whether the search stopped it.
+        exited: Reason of its own exit, if it exited by itself.
     """
 
     rung: int = 0
@@ -43,7 +43,7 @@ class _RunningTrial:
 
 
 class TimedHalvingSearch:
-    """Stops a trial at the first rung where it is not among the best that were there so far, and at the top.
+    """Stops a trial at the first rung where it is not among the best so far, and at the top rung.
 
     A rung is reached by the first validation whose time is not below the rung's length; one validation can
     reach several.

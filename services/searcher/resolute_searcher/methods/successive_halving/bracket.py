@@ -1,4 +1,4 @@
-"""The trials of a bracket that trains by operations, and the rungs that they stand on."""
+"""The trials of a bracket that trains by operations, and their rungs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from resolute_searcher.spec.halving import WORST
 
 @dataclass(slots=True)
 class BracketTrial:
-    """A trial on its way up.
+    """A trial of a bracket.
 
     Attributes:
-        rung: The rung that it works at or last reported to; -1 before it has work.
-        pending: It has work to report.
-        exited: It left before it was closed.
-        exited_pending: It left while it had work.
-        closed: It gets no more work.
-        extendable: It was closed, but an extension may give it work again.
-        exit_rung: The rung of the work or the rest that it left; -1 when it did not leave.
+        rung: The rung that it trains to or last reported to; -1 before it has work.
+        pending: Whether it has an incomplete operation.
+        exited: Whether it exited before it was closed.
+        exited_pending: Whether it exited with an incomplete operation.
+        closed: Whether it gets no more work.
+        extendable: Whether an extension may give it work again although it was closed.
+        exit_rung: The rung at which it exited; -1 if it did not exit.
     """
 
     rung: int = -1
@@ -39,7 +39,7 @@ class BracketTrial:
 
 
 class BracketState:
-    """Where every trial of a bracket stands.
+    """The states of all trials of a bracket.
 
     Args:
         rungs: The rungs, empty, from the bottom up.

@@ -1,7 +1,7 @@
-"""Entries in order, whose cost of an insertion does not grow with their number.
+"""Ordered entries, with a cost of insertion that does not grow with their number.
 
-The library sortedcontainers has such a list, in plain Python too; it has no types, and its last release is of
-2021.
+The library sortedcontainers has such a list, also in plain Python, but it has no types, and its last release
+was in 2021.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _BLOCK = 2048
 
 
 class RungEntry(NamedTuple):
-    """A trial on a rung; entries compare by place, the smaller the better.
+    """A trial on a rung. Entries compare by rank, the smaller the better.
 
     Attributes:
-        metric: Its metric, smaller being better.
-        order: Decides among equal metrics; unique on its rung.
+        metric: Metric of the trial; smaller is better.
+        order: Tie-breaker for equal metrics, unique on its rung.
         trial_key: The trial.
     """
 
@@ -30,10 +30,10 @@ class RungEntry(NamedTuple):
 
 
 class OrderedEntries:
-    """The entries of a rung in order, in blocks: one list of 100 000 would be moved by half for each entry.
+    """The ordered entries of a rung, in blocks: an insertion into one list of 100 000 would move half of it.
 
     Args:
-        entries: The first ones, in order.
+        entries: The initial entries, in order.
     """
 
     def __init__(self, entries: Iterable[RungEntry] = ()) -> None:

@@ -1,4 +1,4 @@
-"""One rung of successive halving: metrics of the trials that reached it, in order, and its best share."""
+"""One rung of successive halving: the ordered metrics of the trials that reached it, and its best share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from resolute_searcher.methods.successive_halving.ordered_entries import Ordered
 class Rung:
     """The trials on a rung, in order of their metrics.
 
-    The best ``floor(n / divisor)`` of n entries, but at least `at_least`, are its *top*. What a report
-    costs does not grow with the number of trials.
+    The best ``floor(n / divisor)`` of n entries, but at least `at_least`, are its *top*. The cost of a report
+    does not grow with the number of trials.
 
     Args:
-        divisor: One over the share that is the top; above 1.
+        divisor: Reduction factor: the top is one in ``divisor`` entries; above 1.
         at_least: Smallest size of the top of a rung that is not empty.
-        newest_first: Whether a later entry stands before an earlier one with the same metric.
+        newest_first: Whether a later entry precedes an earlier one with the same metric.
     """
 
     def __init__(self, divisor: float, *, at_least: int = 0, newest_first: bool = False) -> None:

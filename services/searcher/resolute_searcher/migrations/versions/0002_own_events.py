@@ -1,4 +1,4 @@
-"""Events without an identifier of their own are never looked up, and need no place in the index."""
+"""Events without an identifier, which are never looked up, are left out of the index."""
 
 from __future__ import annotations
 

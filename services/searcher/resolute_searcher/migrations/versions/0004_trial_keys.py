@@ -1,4 +1,4 @@
-"""What identifies a trial within its search is called its key, as in the contract."""
+"""The identifier of a trial within its search is named key, as in the contract."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One revision a module, oldest first."""
+"""The migrations, one for each module, oldest first."""

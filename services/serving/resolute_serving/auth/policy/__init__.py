@@ -1,1 +1,1 @@
-"""The rules of access: what each call requires, in which workspaces; what trials and services may call."""
+"""The rules of access: the roles that calls require in workspaces, and the calls of trials and services."""

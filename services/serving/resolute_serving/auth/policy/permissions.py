@@ -1,7 +1,7 @@
-"""Who may call what: one entry for every RPC of every service, and nothing without one.
+"""The table of permissions: one entry for every RPC of every service. A call without an entry is refused.
 
-What a service may call of the others is in ``service_accounts``, what the token of a trial reaches in
-``trial_scopes``, and where a user needs a role in ``scopes``.
+``service_accounts`` has the calls that a service may make to others, ``trial_scopes`` the scope of a trial's
+token, and ``scopes`` the workspaces in which a user needs a role.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Rule:
-    """Who may make one call."""
+    """The callers that may make one call."""
 
     user: tuple[Need, ...] = ()
     """What a user needs, all of it; nothing when no user may."""

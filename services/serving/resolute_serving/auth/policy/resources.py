@@ -1,4 +1,4 @@
-"""Names of what belongs to a workspace, as requests give them."""
+"""The names by which requests refer to objects of a workspace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resolute_serving.auth.grants import NO_WORKSPACE
 
 
 class Kind(Enum):
-    """What is named, and by what."""
+    """The kind of a named object, and the kind of its name."""
 
     EXPERIMENT = "experiment"
     """By UUID."""

@@ -1,4 +1,4 @@
-"""Where a user needs a role for a call: in the cluster, or in the workspaces of what the request names."""
+"""The scope of a call: whether a user needs a role in the cluster, or in workspaces of the named objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _workspaces_of_filter(request: Any) -> Sequence[Resource]:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a role is needed."""
+    """The places where a call requires a role."""
 
     text: str
     """Says so in documents, after "a role in"."""

@@ -1,4 +1,4 @@
-"""What each service may call of the others: its account has these permissions and no more."""
+"""The calls that each service may make to others: its account has exactly these permissions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the token of a trial reaches: its scope is checked against fields of the request.
+"""The scope of a trial's token, which is checked against fields of the request.
 
-A request that names a run may name none later than the token's: a superseded run can add to its history, and
-never speak for its successor.
+A request must not name a later run than the token's: a superseded run can add to its history, but cannot act
+for its successor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A channel to the services of this process: a stub's calls reach their handlers without a connection.
 
-A call passes everything that one over the wire does: token, permission, bounds, log, metrics, trace. Its
-request is copied, and not serialized; its response is the object that the handler made.
+A call passes the same checks as one over a connection: token, permission, bounds, log, metrics, trace. Its
+request is copied, not serialized; its response is the object that the handler returned.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _RICH_STATUS = "grpc-status-details-bin"
 
 
 class LocalChannel:
-    """Calls handlers of this process. It has the methods of a channel that stubs use.
+    """A channel that calls handlers of this process. It has the methods that stubs use.
 
     Args:
-        calls: What this process answers.
-        wire: The channel over loopback, for calls that stream their requests.
-        token: Gives the token of each call.
-        deadline: Seconds that a call may take when its caller names no other limit.
+        calls: The calls that this process serves.
+        wire: Channel over loopback, for calls with request streams.
+        token: Returns the token of each call.
+        deadline: Default time limit of a call, in seconds.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class LocalStream:
 
     Args:
         serving: Runs the handler.
-        context: What the handler is given.
+        context: Context of the handler.
     """
 
     def __init__(self, serving: Coroutine[Any, Any, Any], context: _Context) -> None:
@@ -119,7 +119,7 @@ class LocalStream:
 
 
 class _Context:
-    """What a handler is given in place of gRPC's context: the part of it that handlers use."""
+    """The context of a handler: the part of gRPC's context that handlers use."""
 
     def __init__(self, metadata: tuple[tuple[str, str], ...], timeout: float | None) -> None:
         self._metadata = metadata

@@ -1,4 +1,4 @@
-"""Channels from one service to the others. Services never import each other: they call each other here."""
+"""Channels from one service to the others, which never import each other."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
 
 
 class Peers:
-    """The other services of the cluster, by name. One channel each, opened when first asked for.
+    """The other services of the cluster, by name, with one channel each, opened at its first use.
 
     Args:
-        addresses: ``host:port`` by service name; the entry ``*`` serves for every other.
-        token: Gives this service's own token.
-        tls: How they are reached; None for plain ports.
+        addresses: ``host:port`` by service name; the entry ``*`` is for every other service.
+        token: Returns this service's own token.
+        tls: TLS settings; None for plain ports.
     """
 
     def __init__(
