@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.backends import need_module
-from support.engines.contract import BacklogContract, EngineContract, LinesContract
+from support.engines.contract import BacklogContract, EngineContract, LinesContract, QueueContract
 from support.engines.session import (
     ALLOCATION,
     SECONDS,
@@ -34,7 +34,6 @@ from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import (
-    ContainerReport,
     ContainerState,
     EvictionNotice,
     Placement,
@@ -76,38 +75,6 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
     def engine(self, make: Callable[..., KubernetesUnderTest]) -> KubernetesUnderTest:
         """Pods of its own."""
         return make()
-
-    def test_run_that_fits_nowhere_says_why_and_is_taken_out_of_the_queue_without_a_loss(
-        self, make: Callable[..., KubernetesUnderTest]
-    ) -> None:
-        engine = make(pool={"cpus_per_slot": 1000})
-
-        async def body() -> None:
-            with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), engine_session(engine) as session:
-                    await session.engine.launch(engine.spec(plane, containers=2))
-
-                    async def waits() -> bool:
-                        reports = await session.engine.inspect(ALLOCATION)
-                        return all(
-                            report.state is ContainerState.QUEUED and "Insufficient cpu" in report.reason
-                            for report in reports
-                        )
-
-                    await until(waits, "the reason of Kubernetes")
-                    told = [one for one in session.events if isinstance(one, ContainerReport)]
-                    assert any("Insufficient cpu" in report.reason for report in told)
-                    await session.engine.stop(ALLOCATION, grace=0.0)
-                    for report in await session.ended(2):
-                        assert report.exit is not None
-                        assert report.exit.acknowledged
-                    async with engine_session(engine) as second:
-                        for report in await second.engine.inspect(ALLOCATION):
-                            assert report.exit is not None
-                            assert report.exit.acknowledged
-                    assert not plane.calls.count("GetLaunchSpec")
-
-        scenario(body)
 
     def test_what_waits_of_a_run_that_is_stopped_is_taken_away_at_once_and_the_rest_exits_by_itself(
         self, engine: KubernetesUnderTest
@@ -345,6 +312,20 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
                         await session.engine.launch(engine.spec(plane, config=config))
 
         scenario(body)
+
+
+class TestKubernetesQueue(QueueContract):
+    """Pods that want more processors than the node has."""
+
+    @pytest.fixture
+    def engine(self, make: Callable[..., KubernetesUnderTest]) -> KubernetesUnderTest:
+        """A pool whose slots fit nowhere."""
+        return make(pool={"cpus_per_slot": 1000})
+
+    @pytest.fixture
+    def never_fits(self) -> tuple[int, str]:
+        """One Pod would wait as well."""
+        return 2, "Insufficient cpu"
 
 
 def test_the_example_of_the_docs_opens(tmp_path: Path) -> None:

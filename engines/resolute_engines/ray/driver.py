@@ -16,6 +16,7 @@ Resolute, and sends the class of the actors to Ray's workers.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import queue
@@ -44,6 +45,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, Place
 
 NAMESPACE = "resolute"
 """Names of actors, groups and keys are unique in it."""
+KEPT = "kept"
+"""File of a container's folder whose lock its shim has, as in ``resolute_launch.actor.shim``."""
 _ASK_SECONDS = 10.0
 _BEGAN = '{"began": true}'
 """The termination message of a lost run, as in ``resolute.contracts.run.termination_message``."""
@@ -90,8 +93,12 @@ class Container:
             return
         folder = ""
         try:
-            folder = tempfile.mkdtemp(prefix=prefix, dir=directory or None)
-            self._shim = self._start(python or sys.executable, folder)
+            folder, lock = make_folder(prefix, directory)
+            try:
+                self._shim = self._start(python or sys.executable, folder, lock)
+            finally:
+                # The shim holds it from now on.
+                os.close(lock)
         except OSError as failure:
             if folder:
                 shutil.rmtree(folder)
@@ -113,9 +120,10 @@ class Container:
                     # It is gone: its answer, or the lack of one, is being recorded.
                     return
 
-    def _start(self, python: str, folder: str) -> subprocess.Popen[str]:
+    def _start(self, python: str, folder: str, lock: int | None = None) -> subprocess.Popen[str]:
+        held = () if lock is None else (lock,)
         return subprocess.Popen(
-            [python, "-m", "resolute_launch.actor", folder],
+            [python, "-m", "resolute_launch.actor", folder, *(f"--lock-fd={each}" for each in held)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -124,6 +132,7 @@ class Container:
             cwd=folder,
             env=environment_of_runs(),
             start_new_session=True,
+            pass_fds=held,
         )
 
     def _listen(self, python: str, folder: str) -> None:
@@ -162,6 +171,27 @@ class Container:
     def _end(self, word: str, *, sent: bool) -> None:
         put(f"{self._key}:word", word)
         put(f"{self._key}:over", json.dumps(sent))
+
+
+def make_folder(prefix: str, directory: str) -> tuple[str, int]:
+    """Makes the folder of a container, and locks it: one without a lock is taken for what a lost node left.
+
+    Args:
+        prefix: Begins its name.
+        directory: Where it is made; empty for the node's own directory for that.
+
+    Returns:
+        The folder, and the descriptor of its lock.
+    """
+    while True:
+        folder = tempfile.mkdtemp(prefix=prefix, dir=directory or None)
+        # Who looks for what lost nodes left may have locked or removed it already.
+        with suppress(FileNotFoundError):
+            lock = os.open(os.path.join(folder, KEPT), os.O_RDWR | os.O_CREAT, 0o600)  # noqa: PTH118
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.exists(folder):  # noqa: PTH110
+                return folder, lock
+            os.close(lock)
 
 
 def environment_of_runs() -> dict[str, str]:

@@ -1,21 +1,26 @@
 """Runs the shim of a Ray actor, detached from it, or sends the data of shims that this machine has lost.
 
-``python -m resolute_launch.actor FOLDER``, or ``python -m resolute_launch.actor DIRECTORY PREFIX``.
+``python -m resolute_launch.actor FOLDER [--lock-fd=DESCRIPTOR]``, or ``python -m resolute_launch.actor
+DIRECTORY PREFIX``.
 """
 
 import os
 import sys
 from pathlib import Path
 
+_LOCK = "--lock-fd="
+
 
 def main() -> int:
     """Does what the arguments say; returns 0 if everything has arrived."""
     from resolute_launch.actor.shim import keep, keep_leftovers
 
-    if len(sys.argv) > 2:
-        keep_leftovers(Path(sys.argv[1]), sys.argv[2])
+    place, *rest = sys.argv[1:]
+    if rest and not rest[0].startswith(_LOCK):
+        keep_leftovers(Path(place), rest[0])
         return 0
-    return keep(Path(sys.argv[1]), requests=sys.stdin, answers=sys.stdout)
+    descriptor = int(rest[0].removeprefix(_LOCK)) if rest else None
+    return keep(Path(place), requests=sys.stdin, answers=sys.stdout, descriptor=descriptor)
 
 
 # Ray kills the children of a worker with it, and who keeps a supervisor must outlive that to end it. What is

@@ -24,9 +24,10 @@ from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.contracts.run.lock import is_locked
+from resolute.contracts.run.lock import RunLock
 from resolute.contracts.run.shim_files import KILL
 from resolute.contracts.run.termination_message import BEGAN, write_message
+from resolute.errors import ConflictError
 from resolute_launch.node.shim import end_what_is_left, keep_supervisor, place_order
 
 RUN = "run"
@@ -34,22 +35,25 @@ RUN = "run"
 _OVERLAYS = "resolute-overlays-"
 """Folder beside those of containers, by the user: what startup hooks have installed."""
 _KEPT = "kept"
-"""File of the container's folder that its shim locks; the kernel gives up the lock with the shim."""
+"""File of the container's folder that its actor locks for its shim, with which the lock ends."""
 _TAIL_CHARACTERS = 2000
 
 
-def keep(folder: Path, *, requests: TextIO, answers: TextIO) -> int:
+def keep(folder: Path, *, requests: TextIO, answers: TextIO, descriptor: int | None = None) -> int:
     """Keeps one supervisor to its end, and sends what it left; where one was kept before, ends that.
 
     Args:
         folder: Holds all of the container, on this node. It is removed once everything was sent.
         requests: The pipe from the actor.
         answers: The pipe to it.
+        descriptor: The lock of the folder, if whoever started this process has taken it.
 
     Returns:
         0 if everything has arrived.
     """
-    if not _lock(folder):
+    if descriptor is not None:
+        RunLock.inherit(descriptor, folder / _KEPT)
+    elif not _lock(folder):
         # The shim that had it meanwhile has sent everything.
         _tell(answers, over=True)
         return 0
@@ -84,20 +88,25 @@ def keep(folder: Path, *, requests: TextIO, answers: TextIO) -> int:
 
 
 def keep_leftovers(directory: Path, prefix: str) -> None:
-    """Keeps in processes of their own what shims left that died with this machine.
+    """Keeps in processes of their own what shims left that died with this machine; what is empty is removed.
 
     Args:
         directory: Where the folders of containers lie.
         prefix: Begins the names of those of one cluster.
     """
     for folder in directory.glob(f"{glob.escape(prefix)}*"):
-        if (
-            RunDirectory(folder / RUN).launch_file.exists()
-            and not is_locked(folder / _KEPT)
-            and not os.fork()
-        ):
+        try:
+            lock = RunLock.acquire(folder / _KEPT)
+        except (ConflictError, FileNotFoundError):
+            # Its shim lives, or has just sent everything.
+            continue
+        if not RunDirectory(folder / RUN).launch_file.exists():
+            # The machine died before anything of the container began.
+            shutil.rmtree(folder, ignore_errors=True)
+        elif not os.fork():
             with Path(os.devnull).open("r+") as null:
-                os._exit(keep(folder, requests=null, answers=null))
+                os._exit(keep(folder, requests=null, answers=null, descriptor=lock.descriptor))
+        lock.release()
 
 
 def _lock(folder: Path) -> bool:

@@ -478,6 +478,10 @@ class QueueContract:
                     for report in await session.ended(containers):
                         assert report.exit is not None, "what never began was lost"
                         assert report.exit.acknowledged
+                    async with engine_session(engine) as second:
+                        reports = await second.engine.inspect(ALLOCATION)
+                        assert len(reports) == containers
+                        assert all(report.exit and report.exit.acknowledged for report in reports)
                     assert not plane.calls.count("GetLaunchSpec")
 
         scenario(body)

@@ -216,6 +216,7 @@ class Scheduler:
             },
             placements=placements,
             nodes=[node_of(pool, part) for part in placements],
+            in_queue=pool.placement is Placement.ENGINE,
         )
         # As the last pass before this one reported it.
         reason = self._wait_reasons.last_reason(trial.id, trial.experiment_id)

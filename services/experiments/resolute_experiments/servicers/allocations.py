@@ -162,7 +162,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         if facts.news:
             timing = self._core.timing()
             await self._core.database.write(
-                lambda c: _note_pid(c, allocation, request.container_rank, request.pid, timing)
+                lambda c: confirm_running(
+                    c, allocation, rank=request.container_rank, pid=request.pid, timing=timing
+                )
             )
             self._core.notifier.notify(watched(facts.run.experiment_id))
         hang, idle = hangs.shortened(request.hang), hangs.shortened(request.idle)
@@ -348,9 +350,17 @@ def _lease_facts(connection: Connection, allocation_id: str, rank: int, pid: int
     return _LeaseFacts(identity=identity, run=run, container=container, news=news, owner=owner, token=token)
 
 
-def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, timing: Timing) -> None:
+def confirm_running(
+    connection: Connection, allocation_id: str, *, rank: int, pid: int, timing: Timing
+) -> None:
+    """Writes down which process runs a container, and that its run holds its slots.
+
+    Raises:
+        RunSupersededError: The run has ended, or another has taken its place.
+    """
     run = living_run(connection, allocation_id)
     runs.update_container(connection, allocation_id, rank, pid=pid)
+    runs.note_slots(connection, run, timing.now)
     transition_trial(
         connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.CONFIRM_RUNNING, timing
     )

@@ -34,8 +34,8 @@ _CONTAINERS = (
 _TIMES = (
     sa.select(
         runs.c.trial_id,
-        sa.func.sum(runs.c.ended_at - runs.c.started_at).label("seconds"),
-        sa.func.max(sa.case((runs.c.ended_at.is_(None), runs.c.started_at))).label("current"),
+        sa.func.sum(runs.c.ended_at - runs.c.held_from).label("seconds"),
+        sa.func.max(sa.case((runs.c.ended_at.is_(None), runs.c.held_from))).label("current"),
     )
     .where(runs.c.trial_id.in_(sa.bindparam("ids", expanding=True)))
     .group_by(runs.c.trial_id)
@@ -72,6 +72,7 @@ def insert(
     *,
     placements: Sequence[Sequence[int]],
     nodes: Sequence[int] = (),
+    in_queue: bool = False,
 ) -> None:
     """Writes a run with one container for each placement.
 
@@ -80,9 +81,12 @@ def insert(
         values: The columns of the run.
         placements: Slots of each container.
         nodes: Node of each container; the first for all when empty.
+        in_queue: Whether it waits in the queue of its engine; any other holds its slots from its start on.
     """
-    connection.execute(sa.insert(runs).values(**values))
-    note_start(connection, values["experiment_id"], values["started_at"])
+    held_from = None if in_queue else values["started_at"]
+    connection.execute(sa.insert(runs).values(held_from=held_from, **values))
+    if held_from is not None:
+        note_start(connection, values["experiment_id"], held_from)
     rows = [
         {
             "allocation_id": values["allocation_id"],
@@ -102,6 +106,13 @@ def insert(
     ]
     if rows:
         connection.execute(sa.insert(containers), rows)
+
+
+def note_slots(connection: Connection, run: Run, at: float) -> None:
+    """Writes since when a run holds its slots, unless it is known already."""
+    if run.held_from is None:
+        update(connection, run.allocation_id, held_from=at)
+        note_start(connection, run.experiment_id, at)
 
 
 def get(connection: Connection, allocation_id: str) -> Run:

@@ -25,8 +25,10 @@ from resolute_engines.protocol import (
 from resolute_experiments.allocations import holds
 from resolute_experiments.retention.garbage_collection import trials_awaiting_reports
 from resolute_experiments.scheduling.disabling import disable
+from resolute_experiments.servicers.allocations import confirm_running
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs, schema
+from resolute_experiments.timing import Timing
 from resolute_serving.database.engine import Database
 
 
@@ -142,6 +144,33 @@ def test_what_waits_in_the_queue_of_an_engine_says_why_and_is_taken_back_on_a_si
             )
             await wait_until_async(lambda: not made.fleet.wait_reason("there.1"))
             assert made.far.asked.count(("stop", "there.1")) == 1
+
+    scenario(cluster, body)
+
+
+def test_the_time_in_the_queue_of_an_engine_was_waited(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        async def times(name: str) -> runs.RunTimes:
+            found = await made.database.read(lambda c: runs.times_of(c, [name]))
+            return found[name]
+
+        for name, pool in (("here", "default"), ("there", "far")):
+            await made.submit(name, pool=pool)
+        await made.scheduler.schedule()
+        placed = made.clock.time()
+        made.clock.advance(3600)
+        assert await times("here") == runs.RunTimes(0.0, placed)
+        assert await times("there") == runs.RunTimes(0.0, None)
+        assert (await made.experiment("there")).started_at is None
+        begun = Timing(now=made.clock.time(), preemption_timeout=60.0)
+        await made.database.write(lambda c: confirm_running(c, "there.1", rank=0, pid=7, timing=begun))
+        assert await times("there") == runs.RunTimes(0.0, begun.now)
+        assert (await made.experiment("there")).started_at == begun.now
+        # Another process of the container changes nothing of that.
+        late = Timing(now=begun.now + 5, preemption_timeout=60.0)
+        await made.database.write(lambda c: confirm_running(c, "there.1", rank=0, pid=8, timing=late))
+        await made.database.write(lambda c: runs.update(c, "there.1", ended_at=begun.now + 60))
+        assert await times("there") == runs.RunTimes(60.0, None)
 
     scenario(cluster, body)
 

@@ -21,6 +21,8 @@ runs = sa.Table(
     sa.Column("failure", sa.Text, nullable=False),
     sa.Column("slot_ids", sa.JSON, nullable=False),
     sa.Column("started_at", sa.Float, nullable=False),
+    # Since when it holds its slots; NULL while it waits in the queue of its engine, and if it ended there.
+    sa.Column("held_from", sa.Float),
     sa.Column("ended_at", sa.Float),
     sa.Column("trace_id", sa.String(32), nullable=False),
     # The signal to checkpoint and exit: level-triggered, its revision only grows.
@@ -96,6 +98,7 @@ class Run:
     preemption_timeout: float | None
     request_id: str | None
     environment_digest: str | None = None
+    held_from: float | None = None
     initialized_at: float | None = None
     gpu_energy_joules: float | None = None
     gpu_busy_seconds: float | None = None
