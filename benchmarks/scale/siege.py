@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -40,13 +39,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import grpc
 import psutil
-from deployment.test_services_apart import deployed, start
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.service_queries import channel_to
 from support.clean_ending import end_cleanly
-from support.postgres import crashable_postgres, new_postgres
+from support.postgres import crashable_postgres
 from support.services.logs import columns, line
 
+from benchmarks.apart import apart
 from benchmarks.scale._bare_server import METHOD as BARE_METHOD
 from benchmarks.standalone import say
 from resolute.api.experiments.v1 import access_service_pb2 as access
@@ -201,29 +200,20 @@ def embedded(folder: Path, *, postgresql: bool) -> Iterator[Besieged]:
 
 
 @contextmanager
-def apart(folder: Path) -> Iterator[Besieged]:
+def services_apart(folder: Path) -> Iterator[Besieged]:
     """Each service as the process of a unit of systemd, on PostgreSQL, behind the gateway."""
-    with new_postgres() as url, deployed(folder, url) as deployment:
-        deployment.run(deployment.page_script(number=0))
-        start(deployment, *deployment.units)
-        authority, token = folder / "etc" / "authority.pem", folder / "var" / "operator-token"
-        commands = deployment.page_script(number=1)
-        (address,) = re.findall(r"RESOLUTE_MASTER=(\S+)", commands)
-        units = deployment.units.values()
+    with apart(folder) as services:
+        units = services.units.values()
 
         def stop() -> None:
             for unit in units:
                 unit.stop()
 
         yield Besieged(
-            address=address,
-            authority=authority,
-            operator=lambda: open_channel(
-                address,
-                token=lambda: token.read_text().strip(),
-                tls=ClientTls(authority=authority.read_bytes()),
-            ),
-            processes=[psutil.Process(unit.process.pid) for unit in units if unit.process],
+            address=services.address,
+            authority=services.authority,
+            operator=services.operator,
+            processes=services.processes,
             logs=[unit.log for unit in units],
             stop=stop,
         )
@@ -325,7 +315,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="resolute-siege-")))
         besieged = stack.enter_context(
-            apart(folder)
+            services_apart(folder)
             if options.on == "apart"
             else embedded(folder, postgresql=options.on == "embedded-postgresql")
         )

@@ -1,11 +1,12 @@
 """What a run costs the control plane: hundreds of them at once, on an engine that starts no processes.
 
-    python benchmarks/scale/simulated_runs.py [--runs 100 300 1000] [--minutes 1]
+    python benchmarks/scale/simulated_runs.py [--runs 100 300 1000] [--minutes 1] [--on embedded|apart]
 
-A whole cluster on SQLite has a pool of an engine of its own (`_simulated_engine.py`). As supervisors do, each
-run renews its lease every third of its time, and ten times a minute it reports a batch of ten metrics.
-Measured are the processor time of the control plane for a run and minute, which must not grow with their
-number, and the share of a core that all take together, which says where it ends: at a whole one.
+A whole cluster, ``resolute up`` on SQLite or services apart on PostgreSQL behind a gateway, has a pool of an
+engine of its own (`_simulated_engine.py`). As supervisors do, each run renews its lease every third of its time,
+and ten times a minute it reports a batch of ten metrics. Measured are the processor time of the control plane for
+a run and minute, which must not grow with their number, and the share of a core that all take together, which
+says where one process ends: at a whole one. Services apart are counted together, without PostgreSQL.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import grpc
 
-from benchmarks.embedded import Embedded, embedded
+from benchmarks.apart import apart
+from benchmarks.embedded import embedded
 from benchmarks.standalone import say
 from resolute.api.experiments.v1 import allocations_service_pb2, experiments_service_pb2
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
@@ -96,11 +98,21 @@ class Run:
         self.sequence += 1
 
 
-def started(cluster: Embedded, folder: Path, count: int) -> list[Run]:
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster whose pool has the engine."""
+
+    operator: grpc.Channel
+    open: Callable[[], grpc.Channel]
+    """Opens a channel whose calls bring their own token."""
+    processor_seconds: Callable[[], float]
+
+
+def started(cluster: Cluster, folder: Path, count: int) -> list[Run]:
     """Submits a search, and waits until all of its trials run."""
     spec = experiments_service_pb2.ExperimentSpec(config_yaml=_CONFIG.replace("RUNS", str(count)))
     request = experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
-    ExperimentsServiceStub(cluster.channel).CreateExperiment(request)
+    ExperimentsServiceStub(cluster.operator).CreateExperiment(request)
     deadline = time.monotonic() + _START_SECONDS
     while len(files := [path for path in folder.iterdir() if not path.name.startswith(".")]) < count:
         if time.monotonic() > deadline:
@@ -124,17 +136,15 @@ def cycles(runs: list[Run], channels: list[grpc.Channel], minutes: float) -> Ite
             time.sleep(max(left, 0.0))
 
 
-def measured(count: int, minutes: float) -> float:
+def measured(count: int, minutes: float, *, on: str) -> float:
     """Milliseconds of processor for a run and minute, with so many at once; prints a line."""
     with tempfile.TemporaryDirectory(prefix="resolute-bench-runs-") as text, ExitStack() as stack:
         folder = Path(text)
-        (folder / "runs").mkdir()
-        _install(folder, count)
-        cluster = stack.enter_context(embedded())
+        cluster = stack.enter_context(_cluster(folder, on=on, slots=count))
         begun = time.monotonic()
         runs = started(cluster, folder / "runs", count)
         took = time.monotonic() - begun
-        channels = [stack.enter_context(grpc.insecure_channel(cluster.address)) for _ in range(_CALLERS)]
+        channels = [stack.enter_context(cluster.open()) for _ in range(_CALLERS)]
         list(cycles(runs, channels, 0.1))
         before, begun = cluster.processor_seconds(), time.monotonic()
         late = max(cycles(runs, channels, minutes))
@@ -147,8 +157,28 @@ def measured(count: int, minutes: float) -> float:
     return cost
 
 
-def _install(folder: Path, slots: int) -> None:
-    """Makes the engine known to the cluster that starts next, without installing a distribution."""
+@contextmanager
+def _cluster(folder: Path, *, on: str, slots: int) -> Iterator[Cluster]:
+    variables = _install(folder, slots)
+    if on == "apart":
+        with apart(folder / "apart", variables=variables) as services, services.operator() as operator:
+            yield Cluster(operator, services.bare_channel, services.processor_seconds)
+        return
+    os.environ |= variables
+    with embedded() as cluster:
+        yield Cluster(
+            cluster.channel, lambda: grpc.insecure_channel(cluster.address), cluster.processor_seconds
+        )
+
+
+def _install(folder: Path, slots: int) -> dict[str, str]:
+    """Makes the engine known to the cluster that starts next, without installing a distribution.
+
+    Returns:
+        The variables by which the experiments service has its pool.
+    """
+    (folder / "runs").mkdir()
+    (folder / "apart").mkdir()
     info = folder / "bench_simulated-0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-simulated\nVersion: 0\n")
@@ -156,13 +186,10 @@ def _install(folder: Path, slots: int) -> None:
         "[resolute.engines]\nbench-simulated = _simulated_engine:create_engine\n"
     )
     (folder / "pools.yaml").write_text(_POOLS.replace("SLOTS", str(slots)))
-    os.environ |= {
-        "PYTHONPATH": os.pathsep.join(
-            filter(
-                None,
-                (str(folder), str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH")),
-            )
-        ),
+    here = str(Path(__file__).resolve().parent)
+    paths = (str(folder), here, os.environ.get("PYTHONPATH"))
+    return {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "RESOLUTE_BENCH_RUNS": str(folder / "runs"),
         "RESOLUTE_RESOURCE_POOLS": str(folder / "pools.yaml"),
     }
@@ -175,8 +202,9 @@ def main() -> int:
     )
     parser.add_argument("--runs", type=int, nargs="+", default=[100, 300, 1000])
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--on", choices=("embedded", "apart"), default="embedded")
     options = parser.parse_args()
-    costs = [measured(count, options.minutes) for count in options.runs]
+    costs = [measured(count, options.minutes, on=options.on) for count in options.runs]
     say(f"most / fewest {max(costs) / costs[0]:.2f} x   (limit {MOST_GROWTH:g} x)")
     return 0 if max(costs) <= min(MOST_MS, MOST_GROWTH * costs[0]) else 1
 
