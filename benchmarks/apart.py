@@ -1,4 +1,4 @@
-"""Services in processes of their own, as their units say, on PostgreSQL behind the gateway, for benchmarks."""
+"""Separate services, as their units say, on PostgreSQL behind the gateway, for benchmarks."""
 
 from __future__ import annotations
 

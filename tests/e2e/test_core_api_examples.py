@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,24 +48,32 @@ class Outcome:
         return self.cluster.det("t", "logs", str(trial), *options).stdout
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome]]:
-    # More slots than cores: these scripts mostly sleep, and side by side they are done in the time of one.
-    with embedded(tmp_path_factory.mktemp("home"), slots=8) as cluster:
+class Outcomes:
+    """What became of each config that is asked for: it is run once, and only then.
 
-        def create(config: str) -> subprocess.CompletedProcess[str]:
+    Args:
+        cluster: Where.
+    """
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self._cluster = cluster
+        self._known: dict[str, Outcome] = {}
+
+    def __getitem__(self, config: str) -> Outcome:
+        if config not in self._known:
             directory = CORE_API / "eras" if config in ERAS else CORE_API
             arguments = ("e", "create", f"{config}.yaml", ".", "-f", *OPTIONS.get(config, ()))
-            return cluster.det(*arguments, cwd=directory, check=False, timeout=200)
+            command = self._cluster.det(*arguments, cwd=directory, check=False, timeout=200)
+            (description,) = self._cluster.json("e", "describe", created(command), "--metrics")
+            self._known[config] = Outcome(self._cluster, command, description)
+        return self._known[config]
 
-        with ThreadPoolExecutor(len(CONFIGS), thread_name_prefix="follow") as pool:
-            commands = list(pool.map(create, CONFIGS))
-        numbers = ",".join(created(command) for command in commands)
-        descriptions = cluster.json("e", "describe", numbers, "--metrics")
-        yield {
-            config: Outcome(cluster, command, description)
-            for config, command, description in zip(CONFIGS, commands, descriptions, strict=True)
-        }
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    # More slots than cores: these scripts mostly sleep, and side by side their trials end sooner.
+    with embedded(tmp_path_factory.mktemp("home"), slots=8) as cluster:
+        yield Outcomes(cluster)
 
 
 def created(command: subprocess.CompletedProcess[str]) -> str:
@@ -76,19 +83,19 @@ def created(command: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_every_script_completes(outcomes: dict[str, Outcome], config: str) -> None:
+def test_every_script_completes(outcomes: Outcomes, config: str) -> None:
     command = outcomes[config].command
     assert command.returncode == 0, f"{command.stdout}\n{command.stderr}"
     assert outcomes[config].description["experiment"]["state"] == "COMPLETED"
 
 
-def test_stage_0_needs_nothing_but_its_log(outcomes: dict[str, Outcome]) -> None:
+def test_stage_0_needs_nothing_but_its_log(outcomes: Outcomes) -> None:
     assert "done: x is 100" in outcomes["0_start"].command.stdout
     (trial,) = outcomes["0_start"].trials
     assert outcomes["0_start"].reports(trial["id"], "validation") == []
 
 
-def test_stage_1_has_every_report_once_and_its_levels_in_the_log(outcomes: dict[str, Outcome]) -> None:
+def test_stage_1_has_every_report_once_and_its_levels_in_the_log(outcomes: Outcomes) -> None:
     outcome = outcomes["1_metrics"]
     (trial,) = outcome.trials
     training = outcome.reports(trial["id"], "training")
@@ -100,7 +107,7 @@ def test_stage_1_has_every_report_once_and_its_levels_in_the_log(outcomes: dict[
     assert "after 10 steps" not in errors
 
 
-def test_stage_2_leaves_a_checkpoint_of_its_last_step(outcomes: dict[str, Outcome]) -> None:
+def test_stage_2_leaves_a_checkpoint_of_its_last_step(outcomes: Outcomes) -> None:
     outcome = outcomes["2_checkpoints"]
     (trial,) = outcome.trials
     assert trial["steps_completed"] == 100
@@ -110,7 +117,7 @@ def test_stage_2_leaves_a_checkpoint_of_its_last_step(outcomes: dict[str, Outcom
     assert state == {"trial_id": trial["id"], "steps_completed": 100, "x": 100}
 
 
-def test_stage_3_loses_no_step_however_often_a_trial_is_started_again(outcomes: dict[str, Outcome]) -> None:
+def test_stage_3_loses_no_step_however_often_a_trial_is_started_again(outcomes: Outcomes) -> None:
     outcome = outcomes["3_hpsearch"]
     trials = outcome.trials
     assert len(trials) == 8
@@ -122,7 +129,7 @@ def test_stage_3_loses_no_step_however_often_a_trial_is_started_again(outcomes: 
     assert len(longest) < len(trials)
 
 
-def test_stage_4_sums_over_the_workers_of_its_own_launcher(outcomes: dict[str, Outcome]) -> None:
+def test_stage_4_sums_over_the_workers_of_its_own_launcher(outcomes: Outcomes) -> None:
     outcome = outcomes["4_distributed"]
     (trial,) = outcome.trials
     # Each of 100 steps adds 1 from rank 0 and 2 from rank 1.
@@ -131,7 +138,7 @@ def test_stage_4_sums_over_the_workers_of_its_own_launcher(outcomes: dict[str, O
     assert "after 100 steps" not in outcome.log(trial["id"], "--rank-id", "1")
 
 
-def test_the_spelling_of_0_17_reports_by_latest_batch(outcomes: dict[str, Outcome]) -> None:
+def test_the_spelling_of_0_17_reports_by_latest_batch(outcomes: Outcomes) -> None:
     outcome = outcomes["0_17"]
     trials = outcome.trials
     assert sorted(trial["hparams"]["rate"] for trial in trials) == pytest.approx([0.001, 0.01, 0.1])
@@ -140,14 +147,14 @@ def test_the_spelling_of_0_17_reports_by_latest_batch(outcomes: dict[str, Outcom
         assert trial["steps_completed"] == 50
 
 
-def test_the_spelling_of_0_38_needs_no_operations(outcomes: dict[str, Outcome]) -> None:
+def test_the_spelling_of_0_38_needs_no_operations(outcomes: Outcomes) -> None:
     outcome = outcomes["0_38"]
     (trial,) = outcome.trials
     steps = [report["steps_completed"] for report in outcome.reports(trial["id"], "validation")]
     assert steps == list(range(1, 17))
 
 
-def test_a_search_of_0_38_stops_trials_by_what_they_report(outcomes: dict[str, Outcome]) -> None:
+def test_a_search_of_0_38_stops_trials_by_what_they_report(outcomes: Outcomes) -> None:
     outcome = outcomes["0_38_search"]
     ends: dict[int, list[str]] = {}
     for trial in outcome.trials:

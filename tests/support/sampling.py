@@ -7,7 +7,6 @@ seed, new in each run and shown in pytest's header, decides which. ``--whole`` r
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -48,27 +47,37 @@ class Sample:
 def choose_items(items: list[pytest.Item], seed: str, *, slow: Collection[str] = ()) -> set[pytest.Item]:
     """Returns the tests that are left out: all that are marked ``sampled``, but for a sample of each group.
 
-    The cases of a parametrized test are one group; so are all tests whose mark names the same group. Of those
-    that remain and are slow a sample stays.
+    The cases of a parametrized test are one group; so are all tests whose mark names the same group. Where it
+    says ``files``, whole files of the group are chosen: their tests share what takes long to start. Of the
+    others that remain and are slow a sample stays.
 
     Args:
         items: All tests.
         seed: Decides the samples.
         slow: Names of slow tests.
     """
-    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    groups: dict[str, dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     sizes: dict[str, int] = {}
+    by_file: set[pytest.Item] = set()
     for item in items:
         if mark := item.get_closest_marker("sampled"):
             group = mark.kwargs.get("group") or item.nodeid.partition("[")[0]
-            groups[group].append(item)
+            unit = item.nodeid
+            if mark.kwargs.get("files"):
+                unit = item.nodeid.partition("::")[0]
+                by_file.add(item)
+            groups[group][unit].append(item)
             sizes[group] = mark.args[0]
     left_out: set[pytest.Item] = set()
-    for group, members in groups.items():
-        left_out |= set(members) - set(Sample(f"{seed}/{group}").of(members, sizes[group]))
-    remaining = [item for item in items if item not in left_out and name_of(item.nodeid) in slow]
-    stays = Sample(f"{seed}/slow").of(remaining, math.ceil(len(remaining) / ONE_IN))
-    return left_out | (set(remaining) - set(stays))
+    for group, units in groups.items():
+        stays = Sample(f"{seed}/{group}").of(list(units), sizes[group])
+        left_out |= {item for unit, members in units.items() if unit not in stays for item in members}
+    settled = left_out | by_file
+    remaining = [item for item in items if item not in settled and name_of(item.nodeid) in slow]
+    # Of neighbours, which often cost alike: so all samples take about as long.
+    choice = random.Random(f"{seed}/slow").choice
+    kept = {choice(remaining[first : first + ONE_IN]) for first in range(0, len(remaining), ONE_IN)}
+    return left_out | (set(remaining) - kept)
 
 
 class SampledRun:

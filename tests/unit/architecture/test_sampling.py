@@ -113,6 +113,16 @@ def test_of_slow_tests_one_in_four_is_run_unless_they_are_named(suite: Path) -> 
     assert not (tests / "slow_tests.txt").read_text(), "it has become fast"
 
 
+def test_of_files_that_share_what_takes_long_to_start_some_run_whole(suite: Path) -> None:
+    mark = 'import pytest\npytestmark = pytest.mark.sampled(1, group="clusters", files=True)\n'
+    files = [f"tests/test_{name}.py" for name in ("first", "second", "third")]
+    for file in files:
+        (suite / file).write_text(SLOW.replace("import pytest\n", mark))
+    (suite / "tests" / "test_suite.py").unlink()
+    (suite / "tests" / "slow_tests.txt").write_text("".join(f"{file}::test_slow\n" for file in files))
+    assert "9 passed, 18 deselected" in run(suite, "--sample-seed", "7")
+
+
 def test_what_is_slow_is_there() -> None:
     """A name that nobody has any more would hide that its successor always runs."""
     for name in slow_tests(TESTS.parent):
