@@ -33,6 +33,8 @@ from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.shipping import SpoolShipper
 
+pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
+
 COMPAT = Path(__file__).resolve().parents[2] / "compat"
 SCRIPT = """
 import sys

@@ -13,6 +13,8 @@ import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.services.gateway import need_http
 
+pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
+
 need_http()
 
 PAGE = (Path(__file__).parents[2] / "docs/gateway.md").read_text()

@@ -26,6 +26,8 @@ from resolute.client.remote.experiments import ExperimentFilter
 from resolute.client.remote.models import ModelFilter
 from resolute.client.schema.accounts import UserRole
 
+pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
+
 
 def imported(cluster: EmbeddedCluster, address: str, *options: str, check: bool = True) -> str:
     """Runs the import; returns what it said."""

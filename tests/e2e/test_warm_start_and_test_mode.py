@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from support.clusters.embedded import EmbeddedCluster
 
+pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
+
 CONFIG = """
 name: starts
 entrypoint: python3 train.py

@@ -19,6 +19,8 @@ from resolute.client.connection import credentials
 from resolute.client.connection.home import Home
 from resolute.errors import ResoluteError, UnauthenticatedError
 
+pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
+
 ACCESS = Path(__file__).parents[2] / "docs/access.md"
 ROW = re.compile(r"^\| `([^`]* user whoami)` \| (\w*) ?\| (\w+) \| .* \|$", re.MULTILINE)
 REFUSED = "refused"
