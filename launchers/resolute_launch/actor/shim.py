@@ -46,7 +46,7 @@ def keep(folder: Path, *, requests: TextIO, answers: TextIO, descriptor: int | N
         folder: Holds all of the container, on this node. It is removed once everything was sent.
         requests: The pipe from the actor.
         answers: The pipe to it.
-        descriptor: The lock of the folder, if whoever started this process has taken it.
+        descriptor: The lock of the folder, if the process that started this one has taken it.
 
     Returns:
         0 if everything has arrived.
