@@ -2,12 +2,12 @@
 
     python benchmarks/scale/simulated_runs.py [--runs 100 300 1000] [--minutes 1] [--on embedded|apart]
 
-A whole cluster, ``resolute up`` on SQLite or separate services on PostgreSQL behind a gateway, has a pool of an
-engine of its own (`_simulated_engine.py`). As supervisors do, each run renews its lease every third of its
-time, and ten times a minute it reports a batch of ten metrics. Measured are the processor time of the control
-plane for a run and minute, which must not grow with their number, and the share of a core that all take
-together, which says where one process ends: at a whole one. Separate services are counted together, without
-PostgreSQL.
+A whole cluster, ``resolute up`` on SQLite or separate services on PostgreSQL behind a gateway, has a pool
+of an engine of its own (`_simulated_engine.py`). As supervisors do, each run renews its lease every third
+of its time, and ten times a minute it reports a batch of ten metrics. Measured are the processor time of
+the control plane for a run and minute, which must not grow with their number, and the share of a core that
+all take together, which says where one process ends: at a whole one. Separate services are counted
+together, without PostgreSQL.
 """
 
 from __future__ import annotations
