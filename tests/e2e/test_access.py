@@ -127,6 +127,7 @@ def test_a_password_lets_in_until_the_user_is_deactivated(cluster: EmbeddedClust
     refused = piped(cluster, "user", "login", "grace", "--password-stdin", text="nothing\n", check=False)
     assert refused.returncode == 1
     assert "the name or the password is wrong" in refused.stderr
+    assert "token" not in refused.stderr
     piped(cluster, "user", "change-password", "grace", "--password-stdin", text="navy cobol\n")
     assert (
         "as grace" in piped(cluster, "user", "login", "grace", "--password-stdin", text="navy cobol\n").stdout

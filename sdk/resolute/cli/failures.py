@@ -22,6 +22,7 @@ _LISTS = {
     "workspace": "`resolute workspace list` lists all workspaces, `resolute workspace create` creates one",
     "project": "`resolute project list WORKSPACE` lists all projects, `resolute project create` creates one",
     "user": "`resolute user list` lists all users",
+    "model": "`resolute model list` lists all models",
 }
 """What lists objects of a kind, by the first word of their ``resource``."""
 _LITTLE = 64 * 1024
@@ -143,12 +144,14 @@ def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
     if settings is None or endpoint is None:
         return []
     if isinstance(error, errors.UnauthenticatedError):
-        if settings.by_password():
-            return []  # the message names the password, and no token was sent
+        if settings.by_password() or "password is wrong" in str(error):
+            return []  # the message names the password, which is what was sent
         sign_in = f"`resolute user login NAME` signs in; or give a token of that cluster in {TOKEN_VARIABLE}"
         if not endpoint.token() and endpoint.token_origin.startswith("from "):
             return [f"  {sign_in}"]  # a file that is not there, or holds no token, is not worth naming
         return [f"  {endpoint.address} refused the token ({endpoint.token_origin}); {sign_in}"]
     if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):
+        if "expects TLS" in str(error):
+            return ["  `-m https://HOST:PORT` speaks TLS, and `-m http://HOST:PORT` does not"]
         return [f"  {endpoint.remedy}"]
     return []

@@ -229,7 +229,10 @@ def test_a_trial_without_checkpoints_has_nothing_to_download(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
     cluster.state.add_trial(cluster.state.add_experiment())
-    assert resolute("t", "download", "1", "--best").err == "error: trial 1 has no checkpoint\n"
+    assert (
+        resolute("t", "download", "1", "--best").err
+        == "error: trial 1 has no checkpoint: its script saved none, or all were deleted\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -275,7 +278,10 @@ def test_a_download_of_an_experiment_says_what_it_lacks(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
     cluster.state.add_trial(cluster.state.add_experiment())
-    assert resolute("e", "download", "1").err == "error: experiment 1 has no checkpoint\n"
+    assert (
+        resolute("e", "download", "1").err
+        == "error: experiment 1 has no checkpoint: its script saved none, or all were deleted\n"
+    )
     assert resolute("e", "download", "1", "--sort-by", "loss").code == 2
     trained(cluster)
     refused = resolute("e", "download", "2", "--sort-by", "lossy", "--smaller-is-better", "true").err

@@ -61,7 +61,9 @@ def download(
         metrics=services.metrics,
     )
     if not items:
-        raise NotFoundError(f"experiment {experiment.id} has no checkpoint")
+        raise NotFoundError(
+            f"experiment {experiment.id} has no checkpoint: its script saved none, or all were deleted"
+        )
     if sort_by is not None and all(item.value(sort_by) is None for item in items):
         raise NotFoundError(
             f"no checkpoint of experiment {experiment.id} has a validation with the metric {sort_by!r}; "

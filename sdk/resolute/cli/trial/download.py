@@ -80,5 +80,5 @@ def _first(
     experiment = services.experiments.get(trial.experiment_uuid)
     items = with_validations(services.checkpoints.of_trial(trial.uuid), [trial], metrics=services.metrics)
     if not items:
-        raise NotFoundError(f"trial {trial.id} has no checkpoint")
+        raise NotFoundError(f"trial {trial.id} has no checkpoint: its script saved none, or all were deleted")
     return ranked(items, experiment, sort_by=sort_by, order_by=order_by)[0].checkpoint

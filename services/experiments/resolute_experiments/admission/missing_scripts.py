@@ -59,8 +59,8 @@ def missing_script(config: ExperimentConfig, files: Collection[str], *, runs_her
 def _violation(what: str, wanted: str, files: Collection[str]) -> Violation:
     # Each comparison takes a tenth of a millisecond, and a directory may hold very many files.
     near = difflib.get_close_matches(wanted, sorted(files)[:_COMPARED], n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return Violation("entrypoint", f"{what} is not in the directory that was submitted{hint}")
+    hint = f"did you mean {near[0]!r}?" if near else "submit it, and see that no .detignore leaves it out"
+    return Violation("entrypoint", f"{what} is not in the directory that was submitted; {hint}")
 
 
 def _may_be_there(path: PurePosixPath, files: Collection[str]) -> bool:
