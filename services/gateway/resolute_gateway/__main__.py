@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resolute_serving.core_log  # noqa: F401 - before gRPC is imported
+
+# isort: split
 import asyncio
 import os
 import sys

@@ -88,3 +88,13 @@ def test_the_refusal_of_a_header_names_it() -> None:
             assert "x-resolute-client" in refused.json()["message"]
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_broken_requests_leave_nothing_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> list[int]:
+        async with gateway("127.0.0.1:1") as http:
+            broken = [b"\0\1\r\n\r\n", request(b"GET /", b"A b: c"), request(b"GET /", b"Upgrade: websocket")]
+            return [await status(http.port, raw) for raw in broken for _ in range(3)]
+
+    asyncio.run(body())
+    assert not caplog.records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +44,8 @@ class HttpServer:
             timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
+        # It warns of every broken request: strangers would fill the log.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         config.load()
         if tls is not None:
             config.ssl = tls.context()
