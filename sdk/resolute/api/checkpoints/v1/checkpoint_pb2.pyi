@@ -77,12 +77,10 @@ class File(google.protobuf.message.Message):
     size: builtins.int
     """Size in bytes; zero for a directory."""
     digest: builtins.str
-    """Digest of the content as "algorithm:hex"; empty for a directory, and where the writer did not compute it."""
+    """Digest of the content as "algorithm:hex"; empty for a directory, and if the writer did not compute it."""
     @property
     def location(self) -> global___FileLocation:
-        """Where the bytes are stored, when an earlier checkpoint has uploaded them; absent when this checkpoint has. Output
-        only.
-        """
+        """Location of the bytes, if an earlier checkpoint has uploaded them; absent if this checkpoint has. Output only."""
 
     def __init__(
         self,
@@ -99,7 +97,7 @@ global___File = File
 
 @typing.final
 class FileLocation(google.protobuf.message.Message):
-    """Where the bytes of a file are stored."""
+    """Location of the bytes of a file."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -147,11 +145,11 @@ class Checkpoint(google.protobuf.message.Message):
     state: global___CheckpointState.ValueType
     """State."""
     trial_id: builtins.str
-    """UUID of the trial that wrote it; absent when none did."""
+    """UUID of the trial that wrote it; absent if no trial did."""
     experiment_id: builtins.str
-    """UUID of the experiment; absent when it belongs to none."""
+    """UUID of the experiment; absent if it belongs to none."""
     run: builtins.int
-    """Run of the trial, from 1; absent when no trial wrote it."""
+    """Run of the trial, from 1; absent if no trial wrote it."""
     steps_completed: builtins.int
     """Steps completed, from the metadata; absent before the commit."""
     total_size: builtins.int
@@ -159,17 +157,17 @@ class Checkpoint(google.protobuf.message.Message):
     file_count: builtins.int
     """Number of its files and directories."""
     pinned: builtins.bool
-    """Whether it is pinned: nothing deletes it until it is unpinned."""
+    """Whether it is pinned: it is not deleted until it is unpinned."""
     etag: builtins.str
-    """Changes with each update; opaque. UpdateMetadata takes it."""
+    """Opaque version, which changes with each update. UpdateMetadata takes it."""
     inherited: builtins.bool
     """Whether it was written before the cluster was restored or copied, so that the original may need its files. Neither
     policies nor calls remove them until the operator takes them over.
     """
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___File]:
-        """Files and directories, sorted by path; empty when they would take more than 1 MiB. Then file_count is above zero,
-        and ListFiles returns them.
+        """Files and directories, sorted by path; empty if they exceed 1 MiB. Then file_count is above zero, and ListFiles
+        returns them.
         """
 
     @property
@@ -178,21 +176,22 @@ class Checkpoint(google.protobuf.message.Message):
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was begun."""
+        """Time at which it was begun."""
 
     @property
     def commit_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was committed; absent before."""
+        """Time at which it was committed; absent before."""
 
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where it is stored."""
+        """Storage of the checkpoint."""
 
     @property
     def keep_reasons(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Why retention keeps it, as it last decided: "experiment_best", "trial_best", "trial_latest", "milestone", "restorable",
-        "good" (the guard would go back to it), "source" (another trial begins from it), "held" (it is being read), "pinned" (also
-        versions of models), or "awaits_reports". Empty before it decided.
+        """Reasons for which retention keeps it, as of its last decision: "experiment_best", "trial_best", "trial_latest",
+        "milestone", "restorable", "good" (the guard would go back to it), "source" (another trial starts from it),
+        "held" (it is being read), "pinned" (also for versions of models), or "awaits_reports". Empty before the first
+        decision.
         """
 
     def __init__(

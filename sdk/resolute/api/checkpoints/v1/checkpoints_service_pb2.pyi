@@ -28,7 +28,7 @@ class BeginCheckpointRequest(google.protobuf.message.Message):
     EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     STORAGE_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
-    """UUID that the writer chose."""
+    """UUID chosen by the writer."""
     trial_id: builtins.str
     """UUID of the trial; absent for a checkpoint that no trial writes."""
     run: builtins.int
@@ -37,7 +37,7 @@ class BeginCheckpointRequest(google.protobuf.message.Message):
     """UUID of the experiment; required with trial_id."""
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where the files go."""
+        """Storage of the files."""
 
     def __init__(
         self,
@@ -92,7 +92,9 @@ class ReuseFilesRequest(google.protobuf.message.Message):
     """UUID of the checkpoint that is being written."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
-        """Its files, at most 10000. For one without a digest the response says whether computing it may be worthwhile."""
+        """Files of the checkpoint, at most 10000. For a file without a digest, the response tells whether computing it may
+        be worthwhile.
+        """
 
     def __init__(
         self,
@@ -112,7 +114,7 @@ class ReuseFilesResponse(google.protobuf.message.Message):
 
     @typing.final
     class ReusedFile(google.protobuf.message.Message):
-        """A file that is stored already."""
+        """A file that is already stored."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -122,7 +124,7 @@ class ReuseFilesResponse(google.protobuf.message.Message):
         """Path in the request."""
         @property
         def location(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.FileLocation:
-            """Where its bytes are stored."""
+            """Location of its bytes."""
 
         def __init__(
             self,
@@ -187,7 +189,7 @@ class PresignUploadsResponse(google.protobuf.message.Message):
 
     @typing.final
     class Upload(google.protobuf.message.Message):
-        """How to upload one file."""
+        """The requests that upload one file."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -217,7 +219,7 @@ class PresignUploadsResponse(google.protobuf.message.Message):
         part_size: builtins.int
         """Size of each part but the last, in bytes."""
         upload_id: builtins.str
-        """Identifies a multipart upload at the store; absent for a file that is uploaded whole."""
+        """Identifier of a multipart upload at the store; absent for a file that is uploaded whole."""
         @property
         def urls(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
             """URLs of its parts, in order; a single one for a file that is uploaded whole."""
@@ -271,10 +273,10 @@ class CommitCheckpointRequest(google.protobuf.message.Message):
         path: builtins.str
         """Path of the file."""
         upload_id: builtins.str
-        """From PresignUploads."""
+        """Upload id from PresignUploads."""
         @property
         def part_etags(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-            """ETag that the store returned for each part, in order; an empty text where it returned none."""
+            """ETag that the store returned for each part, in order; empty text if it returned none."""
 
         def __init__(
             self,
@@ -293,7 +295,7 @@ class CommitCheckpointRequest(google.protobuf.message.Message):
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
     run: builtins.int
-    """Run that commits; absent when no trial writes the checkpoint."""
+    """Run that commits; absent if no trial writes the checkpoint."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
         """All files and directories, at most 250000."""
@@ -399,14 +401,14 @@ class ImportCheckpointsRequest(google.protobuf.message.Message):
     workspace_name: builtins.str
     """Name of that workspace."""
     copied: builtins.bool
-    """Whether their files are copies for this cluster alone: DATA_LOSS when one is missing or has another size. Otherwise they lie
-    where the other cluster keeps them and may need them: whether they are there is not checked, and nothing removes them until
-    they are taken over.
+    """Whether their files are copies for this cluster only; then DATA_LOSS if one is missing or has another size.
+    Otherwise they are in the storage of the other cluster, which may need them: they are not checked, and not
+    removed until the operator takes them over.
     """
     @property
     def checkpoints(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint]:
-        """At most 500. These fields count: checkpoint_id, state (COMPLETED, PARTIALLY_DELETED or DELETED), trial_id, experiment_id, run,
-        files, metadata, create_time, commit_time and storage.
+        """The checkpoints, at most 500. These fields are used: checkpoint_id, state (COMPLETED, PARTIALLY_DELETED or
+        DELETED), trial_id, experiment_id, run, files, metadata, create_time, commit_time and storage.
         """
 
     def __init__(
@@ -429,7 +431,7 @@ class ImportCheckpointsResponse(google.protobuf.message.Message):
 
     NEW_COUNT_FIELD_NUMBER: builtins.int
     new_count: builtins.int
-    """How many of them were not registered before."""
+    """Number of checkpoints that were not registered before."""
     def __init__(
         self,
         *,
@@ -450,7 +452,7 @@ class AbortCheckpointRequest(google.protobuf.message.Message):
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
     run: builtins.int
-    """Run that began it; absent when no trial writes the checkpoint."""
+    """Run that began it; absent if no trial writes the checkpoint."""
     def __init__(
         self,
         *,
@@ -541,7 +543,7 @@ class GetLatestCheckpointResponse(google.protobuf.message.Message):
     CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint; absent when the trial has none."""
+        """The checkpoint; absent if the trial has none."""
 
     def __init__(
         self,
@@ -569,12 +571,13 @@ class ListCheckpointsRequest(google.protobuf.message.Message):
     pinned: builtins.bool
     """Only pinned ones, or only others; unset for both."""
     order_by: builtins.str
-    """Fields, each followed by " desc" for descending order, joined by commas: commit_time, create_time, steps_completed,
-    total_size. Empty for "commit_time desc". A checkpoint without a commit_time is ordered by its create_time.
+    """Fields, each followed by " desc" for descending order, separated by commas: commit_time, create_time,
+    steps_completed, total_size. Empty for "commit_time desc". A checkpoint without a commit_time is ordered by its
+    create_time.
     """
     page_size: builtins.int
-    """Most checkpoints in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer where the
-    checkpoints of it take more than 2 MiB.
+    """Most checkpoints in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer if its
+    checkpoints exceed 2 MiB.
     """
     page_token: builtins.str
     """next_page_token of the previous response; empty for the first page."""
@@ -588,8 +591,8 @@ class ListCheckpointsRequest(google.protobuf.message.Message):
 
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.CheckpointState.ValueType]:
-        """Only these states. Empty for COMPLETED and PARTIALLY_DELETED. UPLOADING and ABORTED are for the trial that writes the
-        checkpoints and for other services; PERMISSION_DENIED for everyone else.
+        """Only these states. Empty for COMPLETED and PARTIALLY_DELETED. UPLOADING and ABORTED are only for the trial that
+        writes the checkpoints and for other services, otherwise PERMISSION_DENIED.
         """
 
     def __init__(
@@ -649,10 +652,10 @@ class ListFilesRequest(google.protobuf.message.Message):
     path_prefix: builtins.str
     """Only paths that begin with this; empty for all."""
     order_by: builtins.str
-    """Fields, each followed by " desc" for descending order, joined by commas: path, size. Empty for "path"."""
+    """Fields, each followed by " desc" for descending order, separated by commas: path, size. Empty for "path"."""
     page_size: builtins.int
-    """Most files in the page: 0 for 100, at most 10000; larger values are reduced. A page has fewer where the files of it
-    take more than 2 MiB.
+    """Most files in the page: 0 for 100, at most 10000; larger values are reduced. A page has fewer if its files exceed
+    2 MiB.
     """
     page_token: builtins.str
     """next_page_token of the previous response; empty for the first page."""
@@ -725,14 +728,14 @@ class PresignDownloadsResponse(google.protobuf.message.Message):
 
     @typing.final
     class Download(google.protobuf.message.Message):
-        """How to download one file."""
+        """The URL that downloads one file."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         FILE_FIELD_NUMBER: builtins.int
         URL_FIELD_NUMBER: builtins.int
         url: builtins.str
-        """URL to get it from."""
+        """URL of the file."""
         @property
         def file(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.File:
             """The file."""
@@ -749,7 +752,7 @@ class PresignDownloadsResponse(google.protobuf.message.Message):
     DOWNLOADS_FIELD_NUMBER: builtins.int
     @property
     def downloads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PresignDownloadsResponse.Download]:
-        """One for each path, in the order of the request; empty for a storage that has no URLs, such as a directory."""
+        """One for each path, in the order of the request; empty for a storage without URLs, such as a directory."""
 
     def __init__(
         self,
@@ -816,13 +819,11 @@ class UpdateMetadataRequest(google.protobuf.message.Message):
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
     etag: builtins.str
-    """The checkpoint's etag when it was read: if it has changed since, the update is refused with ABORTED. Empty to update
-    unconditionally.
-    """
+    """Etag of the checkpoint when it was read; ABORTED if it has changed since. Empty for no check."""
     @property
     def patch(self) -> resolute.api.common.v1.value_pb2.Value:
-        """A map: its keys replace those of the metadata, null removes one, others stay. "steps_completed" cannot change. There
-        is no update mask, because the patch says what changes.
+        """A map: its keys replace those of the metadata, null removes a key, and other keys stay. "steps_completed" cannot
+        change. There is no update mask, because the patch contains all changes.
         """
 
     def __init__(
@@ -978,10 +979,10 @@ class FenceTrialRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     min_run: builtins.int
-    """First run that is not superseded, from 1. A value below an earlier one changes nothing."""
+    """Lowest run that is not superseded, from 1. A value below an earlier one changes nothing."""
     most_steps: builtins.int
-    """The trial goes back to a checkpoint of at most so many steps: nothing continues any more from those of superseded runs that
-    have more. They stay as retention decides. Absent for all that there are.
+    """Largest steps of checkpoints of superseded runs from which the trial may continue: it goes back to such a
+    checkpoint. Those with more steps stay as retention decides. Absent for no bound.
     """
     def __init__(
         self,
@@ -1005,7 +1006,7 @@ class FenceTrialResponse(google.protobuf.message.Message):
     LATEST_CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
     def latest_checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The trial's latest checkpoint, as of GetLatestCheckpoint; absent when it has none."""
+        """Latest checkpoint of the trial, as in GetLatestCheckpoint; absent if it has none."""
 
     def __init__(
         self,
@@ -1046,7 +1047,7 @@ class CheckStorageResponse(google.protobuf.message.Message):
 
     @typing.final
     class Step(google.protobuf.message.Message):
-        """How one step went."""
+        """The result of one step."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1058,7 +1059,7 @@ class CheckStorageResponse(google.protobuf.message.Message):
         passed: builtins.bool
         """Whether it succeeded."""
         detail: builtins.str
-        """What was found; for a failure, what is wrong and what to do about it."""
+        """Result of the step; for a failure, the fault and its remedy."""
         def __init__(
             self,
             *,
@@ -1071,7 +1072,7 @@ class CheckStorageResponse(google.protobuf.message.Message):
     STEPS_FIELD_NUMBER: builtins.int
     @property
     def steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___CheckStorageResponse.Step]:
-        """The steps, in order. After a failed one only the removal of the file is tried."""
+        """The steps, in order. After a failed step only the removal of the file is tried."""
 
     def __init__(
         self,
@@ -1091,8 +1092,8 @@ class AdmitStorageRequest(google.protobuf.message.Message):
     STORAGE_FIELD_NUMBER: builtins.int
     BELOW_ROOTS_FIELD_NUMBER: builtins.int
     below_roots: builtins.bool
-    """Whether a directory must lie below a root although the operator lists none: others name it than the one
-    whose machine this is.
+    """Whether a directory must be below a root even if the operator lists none, because the config is not from the
+    owner of the machine.
     """
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
@@ -1117,7 +1118,9 @@ class AdmitStorageResponse(google.protobuf.message.Message):
 
     REFUSAL_FIELD_NUMBER: builtins.int
     refusal: builtins.str
-    """Why checkpoints may not be stored there, with the roots and the setting that lists them; empty if they may."""
+    """Reason why checkpoints may not be stored there, with the roots and the setting that lists them; empty if they
+    may.
+    """
     def __init__(
         self,
         *,
@@ -1136,7 +1139,7 @@ class MakeWorkspaceDirectoryRequest(google.protobuf.message.Message):
     DIRECTORY_FIELD_NUMBER: builtins.int
     WORKSPACE_ID_FIELD_NUMBER: builtins.int
     directory: builtins.str
-    """Path of the directory of all workspaces, which is there."""
+    """Path of the existing directory of all workspaces."""
     workspace_id: builtins.int
     """Id of the workspace."""
     def __init__(
@@ -1157,7 +1160,7 @@ class MakeWorkspaceDirectoryResponse(google.protobuf.message.Message):
 
     DIRECTORY_FIELD_NUMBER: builtins.int
     directory: builtins.str
-    """Path of the workspace's directory, below the other one. It has the owner and the mode of that one."""
+    """Path of the workspace's directory, within the directory of all workspaces. It has the same owner and mode."""
     def __init__(
         self,
         *,
@@ -1175,7 +1178,7 @@ class GetStorageUsageRequest(google.protobuf.message.Message):
 
     WORKSPACE_ID_FIELD_NUMBER: builtins.int
     workspace_id: builtins.int
-    """Id of the workspace that the checkpoints were written in."""
+    """Id of the workspace in which the checkpoints were written."""
     def __init__(
         self,
         *,
@@ -1193,7 +1196,7 @@ class GetStorageUsageResponse(google.protobuf.message.Message):
 
     BYTES_FIELD_NUMBER: builtins.int
     bytes: builtins.int
-    """Bytes of the committed checkpoints whose files are not removed; an object that several share counts once."""
+    """Bytes of the committed checkpoints whose files are not removed. An object that several share counts once."""
     def __init__(
         self,
         *,
@@ -1211,7 +1214,7 @@ class ListStorageUsageRequest(google.protobuf.message.Message):
 
     WORKSPACE_ID_FIELD_NUMBER: builtins.int
     workspace_id: builtins.int
-    """Id of the workspace that the checkpoints and media were written in."""
+    """Id of the workspace in which the checkpoints and media were written."""
     def __init__(
         self,
         *,
@@ -1229,7 +1232,7 @@ class ListStorageUsageResponse(google.protobuf.message.Message):
 
     @typing.final
     class ExperimentUsage(google.protobuf.message.Message):
-        """What one experiment uses."""
+        """The usage of one experiment."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1240,9 +1243,11 @@ class ListStorageUsageResponse(google.protobuf.message.Message):
         experiment_id: builtins.str
         """UUID of the experiment."""
         checkpoint_count: builtins.int
-        """Its checkpoints whose files are not removed."""
+        """Number of its checkpoints whose files are not removed."""
         checkpoint_bytes: builtins.int
-        """Bytes of their files; an object that several of them share counts once, and one that another experiment shares for each."""
+        """Bytes of their files. An object that several of them share counts once; an object that several experiments
+        share counts for each.
+        """
         media_bytes: builtins.int
         """Bytes of its images, tables and so on."""
         def __init__(
@@ -1258,7 +1263,7 @@ class ListStorageUsageResponse(google.protobuf.message.Message):
     EXPERIMENTS_FIELD_NUMBER: builtins.int
     @property
     def experiments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListStorageUsageResponse.ExperimentUsage]:
-        """Those that use most, the largest first; at most 100."""
+        """The experiments that use the most, largest first; at most 100."""
 
     def __init__(
         self,
@@ -1271,7 +1276,7 @@ global___ListStorageUsageResponse = ListStorageUsageResponse
 
 @typing.final
 class RetentionRules(google.protobuf.message.Message):
-    """What to keep of the checkpoints of an experiment. Kept is whatever one of the rules keeps."""
+    """The rules that decide which checkpoints of an experiment are kept. A checkpoint is kept if any rule keeps it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1293,7 +1298,7 @@ class RetentionRules(google.protobuf.message.Message):
         """Value of the searcher's metric."""
         @property
         def report_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-            """When it was reported: of two equal values the earlier one is better."""
+            """Time at which it was reported. Of two equal values the earlier one is better."""
 
         def __init__(
             self,
@@ -1308,7 +1313,7 @@ class RetentionRules(google.protobuf.message.Message):
 
     @typing.final
     class GoodSteps(google.protobuf.message.Message):
-        """How far the reports of a trial are known to be good."""
+        """The steps up to which the reports of a trial are known to be good."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1339,23 +1344,27 @@ class RetentionRules(google.protobuf.message.Message):
     KEEP_EVERY_SECONDS_FIELD_NUMBER: builtins.int
     GOOD_STEPS_FIELD_NUMBER: builtins.int
     save_experiment_best: builtins.int
-    """Best checkpoints of the whole experiment to keep, 0 or more."""
+    """Number of best checkpoints of the whole experiment to keep, 0 or more."""
     save_trial_best: builtins.int
-    """Best checkpoints of each trial to keep, 0 or more."""
+    """Number of best checkpoints of each trial to keep, 0 or more."""
     save_trial_latest: builtins.int
-    """Latest checkpoints of each trial to keep, 0 or more."""
+    """Number of latest checkpoints of each trial to keep, 0 or more."""
     smaller_is_better: builtins.bool
     """Whether a smaller value of the metric is better."""
     keep_restorable: builtins.bool
     """Whether trials may continue: the latest complete checkpoint of each trial is kept."""
     keep_every_steps: builtins.float
-    """Keeps the first checkpoint of each trial at or after every multiple of so many steps; 0 for none."""
+    """Interval of milestones in steps: the first checkpoint of each trial at or after every multiple is kept; 0 for
+    none.
+    """
     keep_every_seconds: builtins.float
-    """Keeps the first checkpoint of each trial in each period of so many seconds since 1970; 0 for none."""
+    """Interval of milestones in seconds: the first checkpoint of each trial in each such period since 1970 is kept; 0
+    for none.
+    """
     @property
     def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RetentionRules.Validation]:
-        """The searcher's metric at the steps of the checkpoints, at most 50000. A checkpoint without one has that of an
-        earlier request; one that never had any is not among the best.
+        """Values of the searcher's metric at the steps of the checkpoints, at most 50000. A checkpoint without a value
+        keeps that of an earlier request; one that never had a value is not among the best.
         """
 
     @property
@@ -1366,18 +1375,19 @@ class RetentionRules(google.protobuf.message.Message):
 
     @property
     def ranked_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of checkpoints of which validations has every value that was reported before they were listed, at most 50000. While
-        one of a trial was never among them, all of the trial are kept: nobody knows yet which are the best.
+        """UUIDs of checkpoints for which validations has every value that was reported before they were listed, at most
+        50000. While one checkpoint of a trial was never in this list, all checkpoints of the trial are kept, because the
+        best ones are not known yet.
         """
 
     @property
     def awaited_trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of trials of which reports have not all arrived, at most 50000: all their checkpoints are kept."""
+        """UUIDs of trials whose reports have not all arrived, at most 50000: all their checkpoints are kept."""
 
     @property
     def good_steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RetentionRules.GoodSteps]:
-        """Trials that may go back: of each, the latest complete checkpoint with at most so many steps is kept, or the first where
-        there is none; at most 50000.
+        """Trials that may go back, at most 50000: of each, the latest complete checkpoint with at most these steps is kept,
+        or the first one if there is none.
         """
 
     def __init__(
@@ -1463,7 +1473,7 @@ class HoldCheckpointRequest(google.protobuf.message.Message):
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
     hold_seconds: builtins.float
-    """Seconds for which policies keep it from now on, at most 3600. An earlier call that keeps it for longer is not shortened."""
+    """Seconds for which policies keep it from now on, at most 3600. A longer hold by an earlier call is not shortened."""
     def __init__(
         self,
         *,
@@ -1498,7 +1508,7 @@ class PreviewRetentionRequest(google.protobuf.message.Message):
     """UUID of the experiment."""
     @property
     def rules(self) -> global___RetentionRules:
-        """What to keep."""
+        """The retention rules."""
 
     def __init__(
         self,
@@ -1544,11 +1554,11 @@ class ApplyRetentionRequest(google.protobuf.message.Message):
     """UUID of the experiment."""
     @property
     def rules(self) -> global___RetentionRules:
-        """What to keep."""
+        """The retention rules."""
 
     @property
     def deletable_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of the checkpoints that may be deleted, as PreviewRetention named them, at most 50000; the others stay."""
+        """UUIDs of the checkpoints that may be deleted, as returned by PreviewRetention, at most 50000. Others are kept."""
 
     def __init__(
         self,
@@ -1624,7 +1634,7 @@ class DeleteExperimentTensorBoardFilesRequest(google.protobuf.message.Message):
     """Number of the experiment."""
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """The storage of the experiment's checkpoints, where its TensorBoard files are too."""
+        """The storage of the experiment's checkpoints and TensorBoard files."""
 
     def __init__(
         self,

@@ -26,11 +26,12 @@ if _version_not_supported:
 
 
 class CheckpointsServiceStub(object):
-    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
-    others once it is committed here.
+    """Registers checkpoints in two phases, begin and commit. Trials transfer the bytes to and from the storage directly.
+    A checkpoint is visible to others once it is committed here.
 
-    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
-    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    Every call may be repeated. Get returns one object. List returns pages. Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses. Pin, Delete, Fence and Apply lead to the same state each
+    time.
     """
 
     def __init__(self, channel):
@@ -192,26 +193,27 @@ class CheckpointsServiceStub(object):
 
 
 class CheckpointsServiceServicer(object):
-    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
-    others once it is committed here.
+    """Registers checkpoints in two phases, begin and commit. Trials transfer the bytes to and from the storage directly.
+    A checkpoint is visible to others once it is committed here.
 
-    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
-    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    Every call may be repeated. Get returns one object. List returns pages. Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses. Pin, Delete, Fence and Apply lead to the same state each
+    time.
     """
 
     def BeginCheckpoint(self, request, context):
-        """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-        another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-        must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
-        workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
+        """Begins a checkpoint: registers its UUID and the storage of its files. Idempotent by checkpoint_id. ALREADY_EXISTS
+        for the same UUID with another trial, run or storage, or if the storage already has something under it. The
+        storage must be that of the run's launch spec or below a root that the operator lists, and not in the directory
+        of another workspace; otherwise PERMISSION_DENIED. UNAVAILABLE while the storage is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReuseFiles(self, request, context):
-        """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
-        bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
+        """Returns files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In
+        a bucket, their bytes are kept for this checkpoint from then on. In a directory, the writer links them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,49 +227,49 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CommitCheckpoint(self, request, context):
-        """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
-        their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
-        and metadata; other ones are ALREADY_EXISTS.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes, and for a directory also
+        that their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal
+        files and metadata; ALREADY_EXISTS for different ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CommitCheckpointInChunks(self, request_iterator, context):
-        """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-        messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
-        entry; one such call of a trial at a time.
+        """Like CommitCheckpoint, for lists of files that exceed one message of 4 MiB. Files and multipart uploads of all
+        messages are joined; every other field is taken from the first message. At most 128 MiB, counted with 64 bytes
+        for each entry. A trial may make one such call at a time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportCheckpoints(self, request, context):
-        """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
-        registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
-        admins.
+        """Imports checkpoints of another cluster with their original data, in their original storage or in the one to which
+        the caller has copied them. A checkpoint that is already registered is not changed. The storage must be below a
+        root that the operator lists, otherwise PERMISSION_DENIED. For admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AbortCheckpoint(self, request, context):
-        """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION.
+        """Aborts a begun checkpoint; its files are removed. FAILED_PRECONDITION for a committed one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCheckpoint(self, request, context):
-        """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial.
+        """Returns a checkpoint. An uncommitted one is NOT_FOUND for every caller except its own trial.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetLatestCheckpoint(self, request, context):
-        """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-        the one committed last. Those that FenceTrial went back behind do not count.
+        """Returns the latest checkpoint of a trial: of its COMPLETED checkpoints, the one with the most steps; of several
+        such, the one committed last. Checkpoints that FenceTrial has excluded do not count.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -302,45 +304,46 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateMetadata(self, request, context):
-        """Merges a patch into the metadata: its keys replace, null removes.
+        """Merges a patch into the metadata: each key of the patch replaces that key; null removes it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PinCheckpoints(self, request, context):
-        """Pins checkpoints, so that nothing deletes them, or unpins them. All or none.
+        """Pins checkpoints, so that they are not deleted, or unpins them. All or none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCheckpoints(self, request, context):
-        """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
-        cannot be removed at once are removed in the background.
+        """Deletes checkpoints, all or none. FAILED_PRECONDITION if one is pinned or a version of a model. Files that cannot
+        be removed at once are removed in the background.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteFiles(self, request, context):
-        """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
-        goes is deleted.
+        """Deletes the files of checkpoints whose paths match; otherwise like DeleteCheckpoints. A checkpoint is deleted
+        with its last file.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FenceTrial(self, request, context):
-        """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
-        so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+        """Supersedes earlier runs of a trial: their commits are refused from now on. Returns the latest checkpoint at that
+        instant, so that no commit can come in between. The call of the same name of SearcherService does this for
+        operations.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckStorage(self, request, context):
-        """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+        """Checks a storage: writes, reads and removes a test file there, and reports each step. PERMISSION_DENIED for a
         storage that is not below a root that the operator lists.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -355,44 +358,44 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def MakeWorkspaceDirectory(self, request, context):
-        """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
-        other part of it. Safe to repeat.
+        """Creates the directory for the checkpoints of a workspace within the directory of all workspaces, for pools whose
+        trials see no other part of it. Safe to repeat.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetStorageUsage(self, request, context):
-        """Returns how much storage the checkpoints of a workspace use.
+        """Returns the storage that the checkpoints of a workspace use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListStorageUsage(self, request, context):
-        """Lists the experiments of a workspace that use most storage.
+        """Lists the experiments of a workspace that use the most storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListUnrankedCheckpoints(self, request, context):
-        """Names the trials with checkpoints that were committed after retention last looked at them.
+        """Lists the trials that have committed checkpoints since retention last ranked their checkpoints.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def HoldCheckpoint(self, request, context):
-        """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
-        NOT_FOUND when its files are gone, or about to go.
+        """Prevents policies from deleting a committed checkpoint while it is read. Repeat it while reading takes longer.
+        NOT_FOUND if its files are removed or being removed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PreviewRetention(self, request, context):
-        """Returns which checkpoints ApplyRetention would delete.
+        """Returns the checkpoints that ApplyRetention would delete.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -406,8 +409,8 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperimentCheckpoints(self, request, context):
-        """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
-        stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+        """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. No checkpoint can
+        be stored for the experiment from then on. UNAVAILABLE while some files are not removed yet.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -421,8 +424,8 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def AssignIds(self, request, context):
-        """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
-        experiments service calls it when it starts.
+        """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 with names only. The
+        experiments service calls it at its start.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -590,11 +593,12 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CheckpointsService(object):
-    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
-    others once it is committed here.
+    """Registers checkpoints in two phases, begin and commit. Trials transfer the bytes to and from the storage directly.
+    A checkpoint is visible to others once it is committed here.
 
-    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
-    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    Every call may be repeated. Get returns one object. List returns pages. Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses. Pin, Delete, Fence and Apply lead to the same state each
+    time.
     """
 
     @staticmethod

@@ -18,11 +18,12 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class CheckpointsServiceStub:
-    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
-    others once it is committed here.
+    """Registers checkpoints in two phases, begin and commit. Trials transfer the bytes to and from the storage directly.
+    A checkpoint is visible to others once it is committed here.
 
-    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
-    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    Every call may be repeated. Get returns one object. List returns pages. Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses. Pin, Delete, Fence and Apply lead to the same state each
+    time.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -30,18 +31,18 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
-    """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-    another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-    must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
-    workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
+    """Begins a checkpoint: registers its UUID and the storage of its files. Idempotent by checkpoint_id. ALREADY_EXISTS
+    for the same UUID with another trial, run or storage, or if the storage already has something under it. The
+    storage must be that of the run's launch spec or below a root that the operator lists, and not in the directory
+    of another workspace; otherwise PERMISSION_DENIED. UNAVAILABLE while the storage is full.
     """
 
     ReuseFiles: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse,
     ]
-    """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
-    bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
+    """Returns files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In
+    a bucket, their bytes are kept for this checkpoint from then on. In a directory, the writer links them.
     """
 
     PresignUploads: grpc.UnaryUnaryMultiCallable[
@@ -54,47 +55,47 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse,
     ]
-    """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
-    their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
-    and metadata; other ones are ALREADY_EXISTS.
+    """Makes a checkpoint visible, after checking that its files are stored with their sizes, and for a directory also
+    that their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal
+    files and metadata; ALREADY_EXISTS for different ones.
     """
 
     CommitCheckpointInChunks: grpc.StreamUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse,
     ]
-    """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-    messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
-    entry; one such call of a trial at a time.
+    """Like CommitCheckpoint, for lists of files that exceed one message of 4 MiB. Files and multipart uploads of all
+    messages are joined; every other field is taken from the first message. At most 128 MiB, counted with 64 bytes
+    for each entry. A trial may make one such call at a time.
     """
 
     ImportCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse,
     ]
-    """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
-    registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
-    admins.
+    """Imports checkpoints of another cluster with their original data, in their original storage or in the one to which
+    the caller has copied them. A checkpoint that is already registered is not changed. The storage must be below a
+    root that the operator lists, otherwise PERMISSION_DENIED. For admins.
     """
 
     AbortCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
     ]
-    """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
+    """Aborts a begun checkpoint; its files are removed. FAILED_PRECONDITION for a committed one."""
 
     GetCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse,
     ]
-    """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial."""
+    """Returns a checkpoint. An uncommitted one is NOT_FOUND for every caller except its own trial."""
 
     GetLatestCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse,
     ]
-    """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-    the one committed last. Those that FenceTrial went back behind do not count.
+    """Returns the latest checkpoint of a trial: of its COMPLETED checkpoints, the one with the most steps; of several
+    such, the one committed last. Checkpoints that FenceTrial has excluded do not count.
     """
 
     ListCheckpoints: grpc.UnaryUnaryMultiCallable[
@@ -125,43 +126,44 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse,
     ]
-    """Merges a patch into the metadata: its keys replace, null removes."""
+    """Merges a patch into the metadata: each key of the patch replaces that key; null removes it."""
 
     PinCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse,
     ]
-    """Pins checkpoints, so that nothing deletes them, or unpins them. All or none."""
+    """Pins checkpoints, so that they are not deleted, or unpins them. All or none."""
 
     DeleteCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse,
     ]
-    """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
-    cannot be removed at once are removed in the background.
+    """Deletes checkpoints, all or none. FAILED_PRECONDITION if one is pinned or a version of a model. Files that cannot
+    be removed at once are removed in the background.
     """
 
     DeleteFiles: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse,
     ]
-    """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
-    goes is deleted.
+    """Deletes the files of checkpoints whose paths match; otherwise like DeleteCheckpoints. A checkpoint is deleted
+    with its last file.
     """
 
     FenceTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse,
     ]
-    """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
-    so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+    """Supersedes earlier runs of a trial: their commits are refused from now on. Returns the latest checkpoint at that
+    instant, so that no commit can come in between. The call of the same name of SearcherService does this for
+    operations.
     """
 
     CheckStorage: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse,
     ]
-    """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+    """Checks a storage: writes, reads and removes a test file there, and reports each step. PERMISSION_DENIED for a
     storage that is not below a root that the operator lists.
     """
 
@@ -175,41 +177,41 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse,
     ]
-    """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
-    other part of it. Safe to repeat.
+    """Creates the directory for the checkpoints of a workspace within the directory of all workspaces, for pools whose
+    trials see no other part of it. Safe to repeat.
     """
 
     GetStorageUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
     ]
-    """Returns how much storage the checkpoints of a workspace use."""
+    """Returns the storage that the checkpoints of a workspace use."""
 
     ListStorageUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse,
     ]
-    """Lists the experiments of a workspace that use most storage."""
+    """Lists the experiments of a workspace that use the most storage."""
 
     ListUnrankedCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse,
     ]
-    """Names the trials with checkpoints that were committed after retention last looked at them."""
+    """Lists the trials that have committed checkpoints since retention last ranked their checkpoints."""
 
     HoldCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse,
     ]
-    """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
-    NOT_FOUND when its files are gone, or about to go.
+    """Prevents policies from deleting a committed checkpoint while it is read. Repeat it while reading takes longer.
+    NOT_FOUND if its files are removed or being removed.
     """
 
     PreviewRetention: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse,
     ]
-    """Returns which checkpoints ApplyRetention would delete."""
+    """Returns the checkpoints that ApplyRetention would delete."""
 
     ApplyRetention: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
@@ -221,8 +223,8 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse,
     ]
-    """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
-    stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+    """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. No checkpoint can
+    be stored for the experiment from then on. UNAVAILABLE while some files are not removed yet.
     """
 
     DeleteExperimentTensorBoardFiles: grpc.UnaryUnaryMultiCallable[
@@ -235,34 +237,35 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse,
     ]
-    """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
-    experiments service calls it when it starts.
+    """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 with names only. The
+    experiments service calls it at its start.
     """
 
 class CheckpointsServiceAsyncStub:
-    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
-    others once it is committed here.
+    """Registers checkpoints in two phases, begin and commit. Trials transfer the bytes to and from the storage directly.
+    A checkpoint is visible to others once it is committed here.
 
-    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
-    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    Every call may be repeated. Get returns one object. List returns pages. Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses. Pin, Delete, Fence and Apply lead to the same state each
+    time.
     """
 
     BeginCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
-    """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-    another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-    must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
-    workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
+    """Begins a checkpoint: registers its UUID and the storage of its files. Idempotent by checkpoint_id. ALREADY_EXISTS
+    for the same UUID with another trial, run or storage, or if the storage already has something under it. The
+    storage must be that of the run's launch spec or below a root that the operator lists, and not in the directory
+    of another workspace; otherwise PERMISSION_DENIED. UNAVAILABLE while the storage is full.
     """
 
     ReuseFiles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse,
     ]
-    """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
-    bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
+    """Returns files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In
+    a bucket, their bytes are kept for this checkpoint from then on. In a directory, the writer links them.
     """
 
     PresignUploads: grpc.aio.UnaryUnaryMultiCallable[
@@ -275,47 +278,47 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse,
     ]
-    """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
-    their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
-    and metadata; other ones are ALREADY_EXISTS.
+    """Makes a checkpoint visible, after checking that its files are stored with their sizes, and for a directory also
+    that their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal
+    files and metadata; ALREADY_EXISTS for different ones.
     """
 
     CommitCheckpointInChunks: grpc.aio.StreamUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse,
     ]
-    """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-    messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
-    entry; one such call of a trial at a time.
+    """Like CommitCheckpoint, for lists of files that exceed one message of 4 MiB. Files and multipart uploads of all
+    messages are joined; every other field is taken from the first message. At most 128 MiB, counted with 64 bytes
+    for each entry. A trial may make one such call at a time.
     """
 
     ImportCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse,
     ]
-    """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
-    registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
-    admins.
+    """Imports checkpoints of another cluster with their original data, in their original storage or in the one to which
+    the caller has copied them. A checkpoint that is already registered is not changed. The storage must be below a
+    root that the operator lists, otherwise PERMISSION_DENIED. For admins.
     """
 
     AbortCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
     ]
-    """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
+    """Aborts a begun checkpoint; its files are removed. FAILED_PRECONDITION for a committed one."""
 
     GetCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse,
     ]
-    """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial."""
+    """Returns a checkpoint. An uncommitted one is NOT_FOUND for every caller except its own trial."""
 
     GetLatestCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse,
     ]
-    """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-    the one committed last. Those that FenceTrial went back behind do not count.
+    """Returns the latest checkpoint of a trial: of its COMPLETED checkpoints, the one with the most steps; of several
+    such, the one committed last. Checkpoints that FenceTrial has excluded do not count.
     """
 
     ListCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
@@ -346,43 +349,44 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse,
     ]
-    """Merges a patch into the metadata: its keys replace, null removes."""
+    """Merges a patch into the metadata: each key of the patch replaces that key; null removes it."""
 
     PinCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse,
     ]
-    """Pins checkpoints, so that nothing deletes them, or unpins them. All or none."""
+    """Pins checkpoints, so that they are not deleted, or unpins them. All or none."""
 
     DeleteCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse,
     ]
-    """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
-    cannot be removed at once are removed in the background.
+    """Deletes checkpoints, all or none. FAILED_PRECONDITION if one is pinned or a version of a model. Files that cannot
+    be removed at once are removed in the background.
     """
 
     DeleteFiles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse,
     ]
-    """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
-    goes is deleted.
+    """Deletes the files of checkpoints whose paths match; otherwise like DeleteCheckpoints. A checkpoint is deleted
+    with its last file.
     """
 
     FenceTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse,
     ]
-    """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
-    so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+    """Supersedes earlier runs of a trial: their commits are refused from now on. Returns the latest checkpoint at that
+    instant, so that no commit can come in between. The call of the same name of SearcherService does this for
+    operations.
     """
 
     CheckStorage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse,
     ]
-    """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+    """Checks a storage: writes, reads and removes a test file there, and reports each step. PERMISSION_DENIED for a
     storage that is not below a root that the operator lists.
     """
 
@@ -396,41 +400,41 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse,
     ]
-    """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
-    other part of it. Safe to repeat.
+    """Creates the directory for the checkpoints of a workspace within the directory of all workspaces, for pools whose
+    trials see no other part of it. Safe to repeat.
     """
 
     GetStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
     ]
-    """Returns how much storage the checkpoints of a workspace use."""
+    """Returns the storage that the checkpoints of a workspace use."""
 
     ListStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse,
     ]
-    """Lists the experiments of a workspace that use most storage."""
+    """Lists the experiments of a workspace that use the most storage."""
 
     ListUnrankedCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse,
     ]
-    """Names the trials with checkpoints that were committed after retention last looked at them."""
+    """Lists the trials that have committed checkpoints since retention last ranked their checkpoints."""
 
     HoldCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse,
     ]
-    """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
-    NOT_FOUND when its files are gone, or about to go.
+    """Prevents policies from deleting a committed checkpoint while it is read. Repeat it while reading takes longer.
+    NOT_FOUND if its files are removed or being removed.
     """
 
     PreviewRetention: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse,
     ]
-    """Returns which checkpoints ApplyRetention would delete."""
+    """Returns the checkpoints that ApplyRetention would delete."""
 
     ApplyRetention: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
@@ -442,8 +446,8 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse,
     ]
-    """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
-    stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+    """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. No checkpoint can
+    be stored for the experiment from then on. UNAVAILABLE while some files are not removed yet.
     """
 
     DeleteExperimentTensorBoardFiles: grpc.aio.UnaryUnaryMultiCallable[
@@ -456,16 +460,17 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse,
     ]
-    """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
-    experiments service calls it when it starts.
+    """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 with names only. The
+    experiments service calls it at its start.
     """
 
 class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
-    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
-    others once it is committed here.
+    """Registers checkpoints in two phases, begin and commit. Trials transfer the bytes to and from the storage directly.
+    A checkpoint is visible to others once it is committed here.
 
-    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
-    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    Every call may be repeated. Get returns one object. List returns pages. Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses. Pin, Delete, Fence and Apply lead to the same state each
+    time.
     """
 
     @abc.abstractmethod
@@ -474,10 +479,10 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse]]:
-        """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-        another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-        must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
-        workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
+        """Begins a checkpoint: registers its UUID and the storage of its files. Idempotent by checkpoint_id. ALREADY_EXISTS
+        for the same UUID with another trial, run or storage, or if the storage already has something under it. The
+        storage must be that of the run's launch spec or below a root that the operator lists, and not in the directory
+        of another workspace; otherwise PERMISSION_DENIED. UNAVAILABLE while the storage is full.
         """
 
     @abc.abstractmethod
@@ -486,8 +491,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse]]:
-        """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
-        bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
+        """Returns files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In
+        a bucket, their bytes are kept for this checkpoint from then on. In a directory, the writer links them.
         """
 
     @abc.abstractmethod
@@ -504,9 +509,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse]]:
-        """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
-        their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
-        and metadata; other ones are ALREADY_EXISTS.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes, and for a directory also
+        that their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal
+        files and metadata; ALREADY_EXISTS for different ones.
         """
 
     @abc.abstractmethod
@@ -515,9 +520,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksRequest],
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse]]:
-        """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-        messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
-        entry; one such call of a trial at a time.
+        """Like CommitCheckpoint, for lists of files that exceed one message of 4 MiB. Files and multipart uploads of all
+        messages are joined; every other field is taken from the first message. At most 128 MiB, counted with 64 bytes
+        for each entry. A trial may make one such call at a time.
         """
 
     @abc.abstractmethod
@@ -526,9 +531,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse]]:
-        """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
-        registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
-        admins.
+        """Imports checkpoints of another cluster with their original data, in their original storage or in the one to which
+        the caller has copied them. A checkpoint that is already registered is not changed. The storage must be below a
+        root that the operator lists, otherwise PERMISSION_DENIED. For admins.
         """
 
     @abc.abstractmethod
@@ -537,7 +542,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse]]:
-        """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
+        """Aborts a begun checkpoint; its files are removed. FAILED_PRECONDITION for a committed one."""
 
     @abc.abstractmethod
     def GetCheckpoint(
@@ -545,7 +550,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse]]:
-        """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial."""
+        """Returns a checkpoint. An uncommitted one is NOT_FOUND for every caller except its own trial."""
 
     @abc.abstractmethod
     def GetLatestCheckpoint(
@@ -553,8 +558,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse]]:
-        """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-        the one committed last. Those that FenceTrial went back behind do not count.
+        """Returns the latest checkpoint of a trial: of its COMPLETED checkpoints, the one with the most steps; of several
+        such, the one committed last. Checkpoints that FenceTrial has excluded do not count.
         """
 
     @abc.abstractmethod
@@ -595,7 +600,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse]]:
-        """Merges a patch into the metadata: its keys replace, null removes."""
+        """Merges a patch into the metadata: each key of the patch replaces that key; null removes it."""
 
     @abc.abstractmethod
     def PinCheckpoints(
@@ -603,7 +608,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse]]:
-        """Pins checkpoints, so that nothing deletes them, or unpins them. All or none."""
+        """Pins checkpoints, so that they are not deleted, or unpins them. All or none."""
 
     @abc.abstractmethod
     def DeleteCheckpoints(
@@ -611,8 +616,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse]]:
-        """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
-        cannot be removed at once are removed in the background.
+        """Deletes checkpoints, all or none. FAILED_PRECONDITION if one is pinned or a version of a model. Files that cannot
+        be removed at once are removed in the background.
         """
 
     @abc.abstractmethod
@@ -621,8 +626,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse]]:
-        """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
-        goes is deleted.
+        """Deletes the files of checkpoints whose paths match; otherwise like DeleteCheckpoints. A checkpoint is deleted
+        with its last file.
         """
 
     @abc.abstractmethod
@@ -631,8 +636,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse]]:
-        """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
-        so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+        """Supersedes earlier runs of a trial: their commits are refused from now on. Returns the latest checkpoint at that
+        instant, so that no commit can come in between. The call of the same name of SearcherService does this for
+        operations.
         """
 
     @abc.abstractmethod
@@ -641,7 +647,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse]]:
-        """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+        """Checks a storage: writes, reads and removes a test file there, and reports each step. PERMISSION_DENIED for a
         storage that is not below a root that the operator lists.
         """
 
@@ -659,8 +665,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse]]:
-        """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
-        other part of it. Safe to repeat.
+        """Creates the directory for the checkpoints of a workspace within the directory of all workspaces, for pools whose
+        trials see no other part of it. Safe to repeat.
         """
 
     @abc.abstractmethod
@@ -669,7 +675,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse]]:
-        """Returns how much storage the checkpoints of a workspace use."""
+        """Returns the storage that the checkpoints of a workspace use."""
 
     @abc.abstractmethod
     def ListStorageUsage(
@@ -677,7 +683,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse]]:
-        """Lists the experiments of a workspace that use most storage."""
+        """Lists the experiments of a workspace that use the most storage."""
 
     @abc.abstractmethod
     def ListUnrankedCheckpoints(
@@ -685,7 +691,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse]]:
-        """Names the trials with checkpoints that were committed after retention last looked at them."""
+        """Lists the trials that have committed checkpoints since retention last ranked their checkpoints."""
 
     @abc.abstractmethod
     def HoldCheckpoint(
@@ -693,8 +699,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse]]:
-        """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
-        NOT_FOUND when its files are gone, or about to go.
+        """Prevents policies from deleting a committed checkpoint while it is read. Repeat it while reading takes longer.
+        NOT_FOUND if its files are removed or being removed.
         """
 
     @abc.abstractmethod
@@ -703,7 +709,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse]]:
-        """Returns which checkpoints ApplyRetention would delete."""
+        """Returns the checkpoints that ApplyRetention would delete."""
 
     @abc.abstractmethod
     def ApplyRetention(
@@ -719,8 +725,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse]]:
-        """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
-        stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+        """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. No checkpoint can
+        be stored for the experiment from then on. UNAVAILABLE while some files are not removed yet.
         """
 
     @abc.abstractmethod
@@ -737,8 +743,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse]]:
-        """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
-        experiments service calls it when it starts.
+        """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 with names only. The
+        experiments service calls it at its start.
         """
 
 def add_CheckpointsServiceServicer_to_server(servicer: CheckpointsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -42,7 +42,7 @@ class _MediaKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """A drawing: a picture as above, or a figure of Plotly as JSON: {"data": [traces], "layout": {...}}."""
 
 class MediaKind(_MediaKind, metaclass=_MediaKindEnumTypeWrapper):
-    """What is logged under one name at one step."""
+    """Kind of a logged object."""
 
 MEDIA_KIND_UNSPECIFIED: MediaKind.ValueType  # 0
 """Not set."""
@@ -81,7 +81,7 @@ class Media(google.protobuf.message.Message):
     DIGEST_FIELD_NUMBER: builtins.int
     CONTENT_FIELD_NUMBER: builtins.int
     media_id: builtins.int
-    """Identifies it within the cluster; grows in the order of arrival."""
+    """Identifier within the cluster, which grows in the order of arrival."""
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
@@ -89,24 +89,24 @@ class Media(google.protobuf.message.Message):
     name: builtins.str
     """Name under which it was logged."""
     kind: global___MediaKind.ValueType
-    """What it is."""
+    """Kind of the object."""
     steps_completed: builtins.int
     """Steps completed when it was logged."""
     caption: builtins.str
     """A line for people; empty for none."""
     content_type: builtins.str
-    """Media type of the content, found in the content itself: image/png, image/jpeg, image/gif, image/webp, audio/wav,
-    audio/mpeg, audio/ogg, audio/flac, text/plain or application/json.
+    """Media type of the content, derived from the content itself: image/png, image/jpeg, image/gif, image/webp,
+    audio/wav, audio/mpeg, audio/ogg, audio/flac, text/plain or application/json.
     """
     size: builtins.int
     """Bytes of the content."""
     digest: builtins.str
     """SHA-256 of the content, in hexadecimal."""
     content: builtins.bytes
-    """The content, of objects of at most 4096 bytes in lists and always in GetMedia; else empty."""
+    """The content: always in GetMedia, and in lists for objects of at most 4096 bytes; otherwise empty."""
     @property
     def log_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was logged."""
+        """Time at which it was logged."""
 
     def __init__(
         self,

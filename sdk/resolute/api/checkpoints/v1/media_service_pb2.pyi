@@ -23,7 +23,7 @@ class IngestMediaRequest(google.protobuf.message.Message):
 
     @typing.final
     class LoggedMedia(google.protobuf.message.Message):
-        """One object as it was logged."""
+        """One logged object."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -36,16 +36,18 @@ class IngestMediaRequest(google.protobuf.message.Message):
         name: builtins.str
         """Name, 1 to 500 characters."""
         kind: resolute.api.checkpoints.v1.media_pb2.MediaKind.ValueType
-        """What it is."""
+        """Kind of the object."""
         steps_completed: builtins.int
         """Steps completed."""
         caption: builtins.str
         """A line for people, at most 1000 characters; empty for none."""
         content: builtins.bytes
-        """The content, at most 2000000 bytes. Its first bytes must be those of a format that its kind allows; SVG is none."""
+        """The content, at most 2000000 bytes. Its first bytes must be those of a format that its kind allows. SVG is not
+        allowed.
+        """
         @property
         def log_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-            """When it was logged."""
+            """Time at which it was logged."""
 
         def __init__(
             self,
@@ -73,20 +75,20 @@ class IngestMediaRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that logged the media."""
     source: builtins.str
-    """Names the spool: one process of one rank. 1 to 200 characters."""
+    """Name of the spool, which belongs to one process of one rank. 1 to 200 characters."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     first_sequence: builtins.int
     """First sequence of the batch; the batch is contiguous from here."""
     count: builtins.int
-    """Number of objects in the batch. With a count and without media, these objects are skipped for good."""
+    """Number of objects in the batch. With a count and without media, these objects are skipped permanently."""
     @property
     def media(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IngestMediaRequest.LoggedMedia]:
         """The objects."""
 
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where the experiment's checkpoints are stored."""
+        """Storage of the experiment's checkpoints."""
 
     def __init__(
         self,
@@ -122,7 +124,7 @@ class IngestMediaResponse(google.protobuf.message.Message):
         sequence: builtins.int
         """Its sequence."""
         message: builtins.str
-        """What is wrong, with the remedy."""
+        """The fault and its remedy."""
         def __init__(
             self,
             *,
@@ -138,12 +140,12 @@ class IngestMediaResponse(google.protobuf.message.Message):
     """Every object below this sequence is durable, refused or dropped."""
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IngestMediaResponse.Refusal]:
-        """Objects that break a rule, which are not kept."""
+        """Objects that violate a rule, which are not stored."""
 
     @property
     def dropped(self) -> global___DroppedMedia:
-        """What was dropped of the trial's media so far because a limit was reached; absent when nothing was. The sender says so in the
-        trial's log.
+        """Counts of the trial's media that were dropped so far because of a limit; absent if none were. The sender writes
+        them to the trial's log.
         """
 
     def __init__(
@@ -160,7 +162,7 @@ global___IngestMediaResponse = IngestMediaResponse
 
 @typing.final
 class DroppedMedia(google.protobuf.message.Message):
-    """What was dropped of one trial's media because a limit was reached."""
+    """Counts of one trial's media that were dropped because of a limit."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -175,7 +177,7 @@ class DroppedMedia(google.protobuf.message.Message):
     bytes: builtins.int
     """Their bytes."""
     explanation: builtins.str
-    """The same for people, with the limit and the setting that sets it."""
+    """Explanation for people, with the limit and its setting."""
     def __init__(
         self,
         *,
@@ -231,7 +233,7 @@ class ListMediaNamesResponse(google.protobuf.message.Message):
         name: builtins.str
         """The name."""
         kind: resolute.api.checkpoints.v1.media_pb2.MediaKind.ValueType
-        """What is logged under it; one name with two kinds is two entries."""
+        """Kind of the objects; one name with two kinds has two entries."""
         count: builtins.int
         """Number of objects."""
         min_steps: builtins.int
@@ -258,7 +260,7 @@ class ListMediaNamesResponse(google.protobuf.message.Message):
 
     @property
     def dropped(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___DroppedMedia]:
-        """Trials of which something was dropped."""
+        """Trials with dropped media."""
 
     def __init__(
         self,
@@ -290,7 +292,7 @@ class ListMediaRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Most objects; 0 for 100, at most 1000."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     def __init__(
         self,
         *,
@@ -313,10 +315,10 @@ class ListMediaResponse(google.protobuf.message.Message):
     MEDIA_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def media(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.media_pb2.Media]:
-        """The media by steps, then in the order of arrival. A page ends early when it would take more than 2 MiB."""
+        """The media by steps, then in the order of arrival. A page ends early if it would exceed 2 MiB."""
 
     def __init__(
         self,

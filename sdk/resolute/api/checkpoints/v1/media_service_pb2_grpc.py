@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class MediaServiceStub(object):
-    """Keeps what scripts log beside metrics: images, histograms, texts, tables, sounds, figures.
+    """Stores the media that scripts log beside metrics: images, histograms, texts, tables, sounds and figures.
 
-    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest; everything is removed with the
-    experiment.
+    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest. All media are
+    removed with the experiment.
     """
 
     def __init__(self, channel):
@@ -61,22 +61,22 @@ class MediaServiceStub(object):
 
 
 class MediaServiceServicer(object):
-    """Keeps what scripts log beside metrics: images, histograms, texts, tables, sounds, figures.
+    """Stores the media that scripts log beside metrics: images, histograms, texts, tables, sounds and figures.
 
-    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest; everything is removed with the
-    experiment.
+    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest. All media are
+    removed with the experiment.
     """
 
     def IngestMedia(self, request, context):
-        """Takes a batch of media exactly once; batches of a source arrive in order, and may be repeated. Of a deleted experiment the
-        batch is acknowledged and dropped.
+        """Stores a batch of media exactly once. The batches of a source arrive in order, and may be repeated. A batch of a
+        deleted experiment is acknowledged and dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMediaNames(self, request, context):
-        """Lists the names under which trials logged media, and what was dropped.
+        """Lists the names under which trials logged media, and the counts of dropped media.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -128,10 +128,10 @@ def add_MediaServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MediaService(object):
-    """Keeps what scripts log beside metrics: images, histograms, texts, tables, sounds, figures.
+    """Stores the media that scripts log beside metrics: images, histograms, texts, tables, sounds and figures.
 
-    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest; everything is removed with the
-    experiment.
+    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest. All media are
+    removed with the experiment.
     """
 
     @staticmethod

@@ -18,10 +18,10 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class MediaServiceStub:
-    """Keeps what scripts log beside metrics: images, histograms, texts, tables, sounds, figures.
+    """Stores the media that scripts log beside metrics: images, histograms, texts, tables, sounds and figures.
 
-    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest; everything is removed with the
-    experiment.
+    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest. All media are
+    removed with the experiment.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -29,15 +29,15 @@ class MediaServiceStub:
         resolute.api.checkpoints.v1.media_service_pb2.IngestMediaRequest,
         resolute.api.checkpoints.v1.media_service_pb2.IngestMediaResponse,
     ]
-    """Takes a batch of media exactly once; batches of a source arrive in order, and may be repeated. Of a deleted experiment the
-    batch is acknowledged and dropped.
+    """Stores a batch of media exactly once. The batches of a source arrive in order, and may be repeated. A batch of a
+    deleted experiment is acknowledged and dropped.
     """
 
     ListMediaNames: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesRequest,
         resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesResponse,
     ]
-    """Lists the names under which trials logged media, and what was dropped."""
+    """Lists the names under which trials logged media, and the counts of dropped media."""
 
     ListMedia: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.media_service_pb2.ListMediaRequest,
@@ -52,25 +52,25 @@ class MediaServiceStub:
     """Returns one object with its content."""
 
 class MediaServiceAsyncStub:
-    """Keeps what scripts log beside metrics: images, histograms, texts, tables, sounds, figures.
+    """Stores the media that scripts log beside metrics: images, histograms, texts, tables, sounds and figures.
 
-    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest; everything is removed with the
-    experiment.
+    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest. All media are
+    removed with the experiment.
     """
 
     IngestMedia: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.media_service_pb2.IngestMediaRequest,
         resolute.api.checkpoints.v1.media_service_pb2.IngestMediaResponse,
     ]
-    """Takes a batch of media exactly once; batches of a source arrive in order, and may be repeated. Of a deleted experiment the
-    batch is acknowledged and dropped.
+    """Stores a batch of media exactly once. The batches of a source arrive in order, and may be repeated. A batch of a
+    deleted experiment is acknowledged and dropped.
     """
 
     ListMediaNames: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesRequest,
         resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesResponse,
     ]
-    """Lists the names under which trials logged media, and what was dropped."""
+    """Lists the names under which trials logged media, and the counts of dropped media."""
 
     ListMedia: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.media_service_pb2.ListMediaRequest,
@@ -85,10 +85,10 @@ class MediaServiceAsyncStub:
     """Returns one object with its content."""
 
 class MediaServiceServicer(metaclass=abc.ABCMeta):
-    """Keeps what scripts log beside metrics: images, histograms, texts, tables, sounds, figures.
+    """Stores the media that scripts log beside metrics: images, histograms, texts, tables, sounds and figures.
 
-    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest; everything is removed with the
-    experiment.
+    Contents above 4096 bytes are stored in the storage of the experiment's checkpoints, by digest. All media are
+    removed with the experiment.
     """
 
     @abc.abstractmethod
@@ -97,8 +97,8 @@ class MediaServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.media_service_pb2.IngestMediaRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.media_service_pb2.IngestMediaResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.media_service_pb2.IngestMediaResponse]]:
-        """Takes a batch of media exactly once; batches of a source arrive in order, and may be repeated. Of a deleted experiment the
-        batch is acknowledged and dropped.
+        """Stores a batch of media exactly once. The batches of a source arrive in order, and may be repeated. A batch of a
+        deleted experiment is acknowledged and dropped.
         """
 
     @abc.abstractmethod
@@ -107,7 +107,7 @@ class MediaServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.media_service_pb2.ListMediaNamesResponse]]:
-        """Lists the names under which trials logged media, and what was dropped."""
+        """Lists the names under which trials logged media, and the counts of dropped media."""
 
     @abc.abstractmethod
     def ListMedia(

@@ -39,7 +39,7 @@ class Model(google.protobuf.message.Message):
     model_id: builtins.str
     """UUID, chosen by the service. Output only."""
     number: builtins.int
-    """Short number for people, from 1, unique in the cluster. Output only."""
+    """Number for people, from 1, unique in the cluster. Output only."""
     name: builtins.str
     """Unique name: 1 to 200 characters without spaces around, not a number."""
     description: builtins.str
@@ -47,20 +47,20 @@ class Model(google.protobuf.message.Message):
     notes: builtins.str
     """Longer text, Markdown, at most 64 KiB."""
     workspace_id: builtins.int
-    """Id of the workspace that it belongs to; absent when it belongs to none."""
+    """Id of its workspace; absent if it belongs to none."""
     owner_id: builtins.int
-    """Id of the user who created it; absent when a service did. Output only."""
+    """Id of the user who created it; absent if a service did. Output only."""
     owner_name: builtins.str
     """Name of that user when the model was created. Output only."""
     archived: builtins.bool
-    """Whether it is archived: it takes no versions, and clients leave it out of lists unless asked."""
+    """Whether it is archived: it accepts no versions, and clients leave it out of lists by default."""
     version_count: builtins.int
     """Number of its versions. Output only."""
     etag: builtins.str
-    """Changes with each UpdateModel; opaque. Output only."""
+    """Opaque version, which changes with each UpdateModel. Output only."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Words to find it by: at most 100, of 1 to 200 characters each. They come back sorted, each once."""
+        """Labels: at most 100, of 1 to 200 characters each. They are returned sorted, without duplicates."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -68,11 +68,11 @@ class Model(google.protobuf.message.Message):
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created. Output only."""
+        """Time at which it was created. Output only."""
 
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it or a version of it was last changed. Output only."""
+        """Time at which it or a version of it was last changed. Output only."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ global___Model = Model
 
 @typing.final
 class ModelVersion(google.protobuf.message.Message):
-    """A checkpoint as a version of a model. As long as it exists, nothing deletes the checkpoint."""
+    """A checkpoint as a version of a model. As long as the version exists, the checkpoint is not deleted."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -137,18 +137,18 @@ class ModelVersion(google.protobuf.message.Message):
     notes: builtins.str
     """Longer text, Markdown, at most 64 KiB."""
     owner_id: builtins.int
-    """Id of the user who created it; absent when a service did. Output only."""
+    """Id of the user who created it; absent if a service did. Output only."""
     owner_name: builtins.str
     """Name of that user when the version was created. Output only."""
     etag: builtins.str
-    """Changes with each UpdateVersion; opaque. Output only."""
+    """Opaque version, which changes with each UpdateVersion. Output only."""
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint, without its files, which GetCheckpoint returns. Output only."""
+        """The checkpoint, without its files; GetCheckpoint returns those. Output only."""
 
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Words to find it by: at most 100, of 1 to 200 characters each. They come back sorted, each once."""
+        """Labels: at most 100, of 1 to 200 characters each. They are returned sorted, without duplicates."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -156,7 +156,7 @@ class ModelVersion(google.protobuf.message.Message):
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created. Output only."""
+        """Time at which it was created. Output only."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ModelKey(google.protobuf.message.Message):
-    """Identifies a model."""
+    """The key of a model."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -52,8 +52,8 @@ class CreateModelRequest(google.protobuf.message.Message):
     REQUEST_ID_FIELD_NUMBER: builtins.int
     MODEL_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chose for this model: a repeated call returns the same model. Empty for a call that must not be
-    repeated.
+    """UUID that the client chooses for this model: a repeated call returns the same model. Empty for a call that must
+    not be repeated.
     """
     @property
     def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
@@ -101,12 +101,12 @@ class ImportModelRequest(google.protobuf.message.Message):
     VERSIONS_FIELD_NUMBER: builtins.int
     @property
     def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
-        """The model. All fields count but number, version_count and etag; model_id is the UUID that it gets."""
+        """The model. All fields are used except number, version_count and etag; model_id is its UUID."""
 
     @property
     def versions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.model_pb2.ModelVersion]:
-        """Its versions, at most 500 at once. number, checkpoint (of which checkpoint_id counts), name, comment, notes, labels, metadata,
-        owner_id, owner_name and create_time count.
+        """Versions of the model, at most 500. These fields are used: number, checkpoint (only its checkpoint_id), name,
+        comment, notes, labels, metadata, owner_id, owner_name and create_time.
         """
 
     def __init__(
@@ -150,7 +150,7 @@ class GetModelRequest(google.protobuf.message.Message):
     KEY_FIELD_NUMBER: builtins.int
     @property
     def key(self) -> global___ModelKey:
-        """Which model."""
+        """The model."""
 
     def __init__(
         self,
@@ -206,12 +206,12 @@ class ListModelsRequest(google.protobuf.message.Message):
     archived: builtins.bool
     """Only archived models, or only others; unset for both."""
     order_by: builtins.str
-    """Fields, each followed by " desc" for descending order, joined by commas: name, number, create_time, update_time.
-    Empty for "name".
+    """Fields, each followed by " desc" for descending order, separated by commas: name, number, create_time,
+    update_time. Empty for "name".
     """
     page_size: builtins.int
-    """Most models in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer where the models of it
-    take more than 2 MiB.
+    """Most models in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer if its models
+    exceed 2 MiB.
     """
     page_token: builtins.str
     """next_page_token of the previous response; empty for the first page."""
@@ -287,12 +287,10 @@ class UpdateModelRequest(google.protobuf.message.Message):
     METADATA_PATCH_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The model's etag when it was read: if it has changed since, the update is refused with ABORTED. Empty to update
-    unconditionally.
-    """
+    """Etag of the model when it was read; ABORTED if it has changed since. Empty for no check."""
     @property
     def key(self) -> global___ModelKey:
-        """Which model."""
+        """The model."""
 
     @property
     def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
@@ -304,8 +302,8 @@ class UpdateModelRequest(google.protobuf.message.Message):
 
     @property
     def metadata_patch(self) -> resolute.api.common.v1.value_pb2.Value:
-        """A map: its keys replace those of the metadata, null removes one, others stay; so that two clients that set different
-        keys do not undo each other's updates. Absent to leave the metadata as they are.
+        """A map: its keys replace those of the metadata, null removes a key, and other keys stay. So two clients that set
+        different keys do not undo each other's updates. Absent to leave the metadata unchanged.
         """
 
     def __init__(
@@ -353,7 +351,7 @@ class DeleteModelRequest(google.protobuf.message.Message):
     KEY_FIELD_NUMBER: builtins.int
     @property
     def key(self) -> global___ModelKey:
-        """Which model. One that does not exist counts as deleted."""
+        """The model. A missing one counts as deleted."""
 
     def __init__(
         self,
@@ -388,8 +386,8 @@ class CreateVersionRequest(google.protobuf.message.Message):
     CHECKPOINT_ID_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chose for this version: a repeated call returns the same version. Empty for a call that must not
-    be repeated.
+    """UUID that the client chooses for this version: a repeated call returns the same version. Empty for a call that
+    must not be repeated.
     """
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
@@ -494,12 +492,12 @@ class ListVersionsRequest(google.protobuf.message.Message):
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     order_by: builtins.str
-    """Fields, each followed by " desc" for descending order, joined by commas: create_time, name, number. Empty for
+    """Fields, each followed by " desc" for descending order, separated by commas: create_time, name, number. Empty for
     "number desc".
     """
     page_size: builtins.int
-    """Most versions in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer where the versions of
-    it take more than 2 MiB.
+    """Most versions in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer if its versions
+    exceed 2 MiB.
     """
     page_token: builtins.str
     """next_page_token of the previous response; empty for the first page."""
@@ -564,9 +562,7 @@ class UpdateVersionRequest(google.protobuf.message.Message):
     version_number: builtins.int
     """Number of the version."""
     etag: builtins.str
-    """The version's etag when it was read: if it has changed since, the update is refused with ABORTED. Empty to update
-    unconditionally.
-    """
+    """Etag of the version when it was read; ABORTED if it has changed since. Empty for no check."""
     @property
     def key(self) -> global___ModelKey:
         """The model."""
@@ -581,8 +577,8 @@ class UpdateVersionRequest(google.protobuf.message.Message):
 
     @property
     def metadata_patch(self) -> resolute.api.common.v1.value_pb2.Value:
-        """A map: its keys replace those of the metadata, null removes one, others stay. Absent to leave the metadata as they
-        are.
+        """A map: its keys replace those of the metadata, null removes a key, and other keys stay. Absent to leave the
+        metadata unchanged.
         """
 
     def __init__(
@@ -631,7 +627,7 @@ class DeleteVersionRequest(google.protobuf.message.Message):
     KEY_FIELD_NUMBER: builtins.int
     VERSION_NUMBER_FIELD_NUMBER: builtins.int
     version_number: builtins.int
-    """Number of the version. One that does not exist counts as deleted."""
+    """Number of the version. A missing one counts as deleted."""
     @property
     def key(self) -> global___ModelKey:
         """The model."""

@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class ModelsServiceStub(object):
-    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+    """Keeps checkpoints as versions of named models. A checkpoint that is a version is not deleted.
 
-    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
-    update mask, conditionally by an etag; Delete may be repeated.
+    Get returns one object. List returns pages. Create is idempotent by request_id. Update changes the fields of an
+    update mask, conditionally by an etag. Delete may be repeated.
     """
 
     def __init__(self, channel):
@@ -96,22 +96,23 @@ class ModelsServiceStub(object):
 
 
 class ModelsServiceServicer(object):
-    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+    """Keeps checkpoints as versions of named models. A checkpoint that is a version is not deleted.
 
-    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
-    update mask, conditionally by an etag; Delete may be repeated.
+    Get returns one object. List returns pages. Create is idempotent by request_id. Update changes the fields of an
+    update mask, conditionally by an etag. Delete may be repeated.
     """
 
     def CreateModel(self, request, context):
-        """Creates a model. A name that is taken is ALREADY_EXISTS.
+        """Creates a model. ALREADY_EXISTS if another model has the name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportModel(self, request, context):
-        """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
-        stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+        """Imports a model of another cluster with its versions and their original data. May be repeated: versions with
+        known numbers are not changed. ALREADY_EXISTS if another model has the name, NOT_FOUND if a checkpoint is not
+        registered. For admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -247,10 +248,10 @@ def add_ModelsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ModelsService(object):
-    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+    """Keeps checkpoints as versions of named models. A checkpoint that is a version is not deleted.
 
-    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
-    update mask, conditionally by an etag; Delete may be repeated.
+    Get returns one object. List returns pages. Create is idempotent by request_id. Update changes the fields of an
+    update mask, conditionally by an etag. Delete may be repeated.
     """
 
     @staticmethod

@@ -18,10 +18,10 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ModelsServiceStub:
-    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+    """Keeps checkpoints as versions of named models. A checkpoint that is a version is not deleted.
 
-    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
-    update mask, conditionally by an etag; Delete may be repeated.
+    Get returns one object. List returns pages. Create is idempotent by request_id. Update changes the fields of an
+    update mask, conditionally by an etag. Delete may be repeated.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -29,14 +29,15 @@ class ModelsServiceStub:
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse,
     ]
-    """Creates a model. A name that is taken is ALREADY_EXISTS."""
+    """Creates a model. ALREADY_EXISTS if another model has the name."""
 
     ImportModel: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.ImportModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse,
     ]
-    """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
-    stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+    """Imports a model of another cluster with its versions and their original data. May be repeated: versions with
+    known numbers are not changed. ALREADY_EXISTS if another model has the name, NOT_FOUND if a checkpoint is not
+    registered. For admins.
     """
 
     GetModel: grpc.UnaryUnaryMultiCallable[
@@ -94,24 +95,25 @@ class ModelsServiceStub:
     """Deletes a version; its checkpoint stays, and may be deleted from then on."""
 
 class ModelsServiceAsyncStub:
-    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+    """Keeps checkpoints as versions of named models. A checkpoint that is a version is not deleted.
 
-    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
-    update mask, conditionally by an etag; Delete may be repeated.
+    Get returns one object. List returns pages. Create is idempotent by request_id. Update changes the fields of an
+    update mask, conditionally by an etag. Delete may be repeated.
     """
 
     CreateModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse,
     ]
-    """Creates a model. A name that is taken is ALREADY_EXISTS."""
+    """Creates a model. ALREADY_EXISTS if another model has the name."""
 
     ImportModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.ImportModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse,
     ]
-    """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
-    stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+    """Imports a model of another cluster with its versions and their original data. May be repeated: versions with
+    known numbers are not changed. ALREADY_EXISTS if another model has the name, NOT_FOUND if a checkpoint is not
+    registered. For admins.
     """
 
     GetModel: grpc.aio.UnaryUnaryMultiCallable[
@@ -169,10 +171,10 @@ class ModelsServiceAsyncStub:
     """Deletes a version; its checkpoint stays, and may be deleted from then on."""
 
 class ModelsServiceServicer(metaclass=abc.ABCMeta):
-    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+    """Keeps checkpoints as versions of named models. A checkpoint that is a version is not deleted.
 
-    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
-    update mask, conditionally by an etag; Delete may be repeated.
+    Get returns one object. List returns pages. Create is idempotent by request_id. Update changes the fields of an
+    update mask, conditionally by an etag. Delete may be repeated.
     """
 
     @abc.abstractmethod
@@ -181,7 +183,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.CreateModelRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse]]:
-        """Creates a model. A name that is taken is ALREADY_EXISTS."""
+        """Creates a model. ALREADY_EXISTS if another model has the name."""
 
     @abc.abstractmethod
     def ImportModel(
@@ -189,8 +191,9 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.ImportModelRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse]]:
-        """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
-        stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+        """Imports a model of another cluster with its versions and their original data. May be repeated: versions with
+        known numbers are not changed. ALREADY_EXISTS if another model has the name, NOT_FOUND if a checkpoint is not
+        registered. For admins.
         """
 
     @abc.abstractmethod

@@ -19,7 +19,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Storage(google.protobuf.message.Message):
-    """Where the checkpoints of an experiment are stored. It never contains secrets."""
+    """The storage of an experiment's checkpoints. It never contains secrets."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -52,7 +52,7 @@ class Storage(google.protobuf.message.Message):
 
     @typing.final
     class Directory(google.protobuf.message.Message):
-        """A directory that trials and the service reach under the same path."""
+        """A directory that trials and the service see under the same path."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -81,7 +81,7 @@ class Storage(google.protobuf.message.Message):
         prefix: builtins.str
         """Prefix of every key, without a slash at either end; empty for none."""
         endpoint_url: builtins.str
-        """Address of the endpoint, for Azure of the storage account; empty for the provider's own, or the service's."""
+        """Address of the endpoint (for Azure, of the storage account); empty for that of the provider, or of the service."""
         provider: global___Storage.Provider.ValueType
         """API of the store; required."""
         def __init__(
@@ -98,7 +98,7 @@ class Storage(google.protobuf.message.Message):
     BUCKET_FIELD_NUMBER: builtins.int
     @property
     def directory(self) -> global___Storage.Directory:
-        """A directory that trials and the service reach under the same path."""
+        """A directory that trials and the service see under the same path."""
 
     @property
     def bucket(self) -> global___Storage.Bucket:

@@ -29,19 +29,19 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_INVALID_CONFIG: _ErrorReason.ValueType  # 2
     """INVALID_ARGUMENT: the experiment config is wrong; BadRequest lists every fault with its path."""
     ERROR_REASON_NOT_FOUND: _ErrorReason.ValueType  # 3
-    """NOT_FOUND: the named object does not exist, or the caller may not know of it."""
+    """NOT_FOUND: the named object does not exist, or the caller may not see it."""
     ERROR_REASON_ALREADY_EXISTS: _ErrorReason.ValueType  # 4
-    """ALREADY_EXISTS: the same identifier with other content."""
+    """ALREADY_EXISTS: the same identifier exists with other content."""
     ERROR_REASON_ILLEGAL_TRANSITION: _ErrorReason.ValueType  # 5
     """FAILED_PRECONDITION: the object's state does not allow the transition; metadata holds from and to."""
     ERROR_REASON_FAILED_PRECONDITION: _ErrorReason.ValueType  # 6
-    """FAILED_PRECONDITION: something that must be there first is not."""
+    """FAILED_PRECONDITION: a precondition of the call is not met."""
     ERROR_REASON_CLIENT_TOO_OLD: _ErrorReason.ValueType  # 7
     """FAILED_PRECONDITION: the client speaks a protocol that this server no longer accepts."""
     ERROR_REASON_RUN_SUPERSEDED: _ErrorReason.ValueType  # 8
-    """ABORTED: the run was superseded by a later one; its authority is gone."""
+    """ABORTED: a later run has replaced this one, whose decisions are refused."""
     ERROR_REASON_CONFLICT: _ErrorReason.ValueType  # 9
-    """ABORTED: the object changed meanwhile; read again."""
+    """ABORTED: the object changed in the meantime; read it again."""
     ERROR_REASON_QUOTA_EXCEEDED: _ErrorReason.ValueType  # 10
     """RESOURCE_EXHAUSTED: a quota or a size limit."""
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 11
@@ -57,7 +57,7 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_UNIMPLEMENTED: _ErrorReason.ValueType  # 16
     """UNIMPLEMENTED: the server is older than the client."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 17
-    """INTERNAL: a defect of the server; metadata holds a correlation id to find it in its log."""
+    """INTERNAL: a defect of the server; metadata holds the correlation id of its log entry."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed: the `reason` of google.rpc.ErrorInfo, domain "resolute", without the prefix ERROR_REASON_.
@@ -71,19 +71,19 @@ ERROR_REASON_INVALID_ARGUMENT: ErrorReason.ValueType  # 1
 ERROR_REASON_INVALID_CONFIG: ErrorReason.ValueType  # 2
 """INVALID_ARGUMENT: the experiment config is wrong; BadRequest lists every fault with its path."""
 ERROR_REASON_NOT_FOUND: ErrorReason.ValueType  # 3
-"""NOT_FOUND: the named object does not exist, or the caller may not know of it."""
+"""NOT_FOUND: the named object does not exist, or the caller may not see it."""
 ERROR_REASON_ALREADY_EXISTS: ErrorReason.ValueType  # 4
-"""ALREADY_EXISTS: the same identifier with other content."""
+"""ALREADY_EXISTS: the same identifier exists with other content."""
 ERROR_REASON_ILLEGAL_TRANSITION: ErrorReason.ValueType  # 5
 """FAILED_PRECONDITION: the object's state does not allow the transition; metadata holds from and to."""
 ERROR_REASON_FAILED_PRECONDITION: ErrorReason.ValueType  # 6
-"""FAILED_PRECONDITION: something that must be there first is not."""
+"""FAILED_PRECONDITION: a precondition of the call is not met."""
 ERROR_REASON_CLIENT_TOO_OLD: ErrorReason.ValueType  # 7
 """FAILED_PRECONDITION: the client speaks a protocol that this server no longer accepts."""
 ERROR_REASON_RUN_SUPERSEDED: ErrorReason.ValueType  # 8
-"""ABORTED: the run was superseded by a later one; its authority is gone."""
+"""ABORTED: a later run has replaced this one, whose decisions are refused."""
 ERROR_REASON_CONFLICT: ErrorReason.ValueType  # 9
-"""ABORTED: the object changed meanwhile; read again."""
+"""ABORTED: the object changed in the meantime; read it again."""
 ERROR_REASON_QUOTA_EXCEEDED: ErrorReason.ValueType  # 10
 """RESOURCE_EXHAUSTED: a quota or a size limit."""
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 11
@@ -99,5 +99,5 @@ ERROR_REASON_DATA_LOSS: ErrorReason.ValueType  # 15
 ERROR_REASON_UNIMPLEMENTED: ErrorReason.ValueType  # 16
 """UNIMPLEMENTED: the server is older than the client."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 17
-"""INTERNAL: a defect of the server; metadata holds a correlation id to find it in its log."""
+"""INTERNAL: a defect of the server; metadata holds the correlation id of its log entry."""
 global___ErrorReason = ErrorReason

@@ -26,18 +26,20 @@ class _NullValue:
 class _NullValueEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_NullValue.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     NULL_VALUE_UNSPECIFIED: _NullValue.ValueType  # 0
-    """Null; proto3 wants a zero value and null has only one."""
+    """Null; proto3 requires a zero value, and null has only one value."""
 
 class NullValue(_NullValue, metaclass=_NullValueEnumTypeWrapper):
     """The only value of JSON null."""
 
 NULL_VALUE_UNSPECIFIED: NullValue.ValueType  # 0
-"""Null; proto3 wants a zero value and null has only one."""
+"""Null; proto3 requires a zero value, and null has only one value."""
 global___NullValue = NullValue
 
 @typing.final
 class Value(google.protobuf.message.Message):
-    """A JSON-like value that keeps integers apart from floating-point numbers: hyperparameters, metadata, metrics that are not numbers."""
+    """A JSON-like value that distinguishes integers from floating-point numbers: for hyperparameters, metadata, and
+    metrics that are not numbers.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -130,7 +132,7 @@ class MapValue(google.protobuf.message.Message):
     FIELDS_FIELD_NUMBER: builtins.int
     @property
     def fields(self) -> google.protobuf.internal.containers.MessageMap[builtins.str, global___Value]:
-        """The entries; order carries no meaning."""
+        """The entries, in no particular order."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ class GetVerificationKeysResponse(google.protobuf.message.Message):
 
     @property
     def revoked_token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Tokens that were revoked and have not expired yet."""
+        """Ids of revoked tokens that have not expired yet."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class VerificationKey(google.protobuf.message.Message):
     KEY_ID_FIELD_NUMBER: builtins.int
     PUBLIC_KEY_FIELD_NUMBER: builtins.int
     key_id: builtins.str
-    """Identifies the key in a token's header."""
+    """Identifier of the key in a token's header."""
     public_key: builtins.bytes
     """The key: 32 bytes."""
     def __init__(
@@ -92,7 +92,9 @@ class LoginRequest(google.protobuf.message.Message):
     password: builtins.str
     """The password."""
     device_token: builtins.str
-    """Token of an earlier response that says that the user has signed in from this device before; empty for none."""
+    """Device token of an earlier response, which shows that the user has signed in from this device before; empty for
+    none.
+    """
     def __init__(
         self,
         *,
@@ -116,12 +118,12 @@ class LoginResponse(google.protobuf.message.Message):
     bearer_token: builtins.str
     """The token, to be sent as "authorization: Bearer TOKEN"."""
     device_token: builtins.str
-    """To be kept and sent with the next Login of this user from this device. It authenticates nobody: it keeps the user from
-    being locked out by others who try passwords.
+    """Device token, to be stored and sent with the next Login of this user from this device. It authenticates no user:
+    it prevents others from locking the user out by trying passwords.
     """
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
-        """What it is."""
+        """Data about the token."""
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ global___GetSignInMethodsResponse = GetSignInMethodsResponse
 
 @typing.final
 class OpenIdProvider(google.protobuf.message.Message):
-    """An OpenID provider, and what this cluster is to it."""
+    """An OpenID provider, and the cluster's registration with it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -178,12 +180,12 @@ class OpenIdProvider(google.protobuf.message.Message):
     CLIENT_ID_FIELD_NUMBER: builtins.int
     SCOPES_FIELD_NUMBER: builtins.int
     issuer: builtins.str
-    """Its URL. Its endpoints are described below it, at /.well-known/openid-configuration."""
+    """URL of the provider. Its endpoints are described at /.well-known/openid-configuration below it."""
     client_id: builtins.str
-    """Identifies this cluster to the provider: a public client, which has no secret."""
+    """Client id of this cluster at the provider. It is a public client, which has no secret."""
     @property
     def scopes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What to ask for."""
+        """Scopes to request."""
 
     def __init__(
         self,
@@ -207,8 +209,8 @@ class LoginWithIdTokenRequest(google.protobuf.message.Message):
     id_token: builtins.str
     """The ID token: a signed JWT, issued for the cluster's client within the last minutes."""
     nonce: builtins.str
-    """What the client asked the provider to put into the token, so that it cannot be the token of another sign-in; empty if
-    it asked for nothing.
+    """Nonce that the client asked the provider to put into the token, so that it cannot be the token of another
+    sign-in; empty for none.
     """
     def __init__(
         self,
@@ -232,7 +234,7 @@ class LoginWithIdTokenResponse(google.protobuf.message.Message):
     """The token, to be sent as "authorization: Bearer TOKEN"."""
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
-        """What it is."""
+        """Data about the token."""
 
     def __init__(
         self,
@@ -269,7 +271,7 @@ class CreateSignInCodeResponse(google.protobuf.message.Message):
     """The code. It is not stored, so no other call returns it."""
     @property
     def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it expires."""
+        """Time at which it expires."""
 
     def __init__(
         self,
@@ -312,7 +314,7 @@ class RedeemSignInCodeResponse(google.protobuf.message.Message):
     """The token, to be sent as "authorization: Bearer TOKEN"."""
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
-        """What it is."""
+        """Data about the token."""
 
     def __init__(
         self,
@@ -400,7 +402,7 @@ class GetUserSettingsResponse(google.protobuf.message.Message):
     SETTINGS_FIELD_NUMBER: builtins.int
     @property
     def settings(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """Values by names. The services do not look into them."""
+        """Values by name. The services do not interpret them."""
 
     def __init__(
         self,
@@ -436,8 +438,8 @@ class UpdateUserSettingsRequest(google.protobuf.message.Message):
     SETTINGS_FIELD_NUMBER: builtins.int
     @property
     def settings(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """New values by names; an empty one removes the setting. Names have 1 to 64 letters, digits and . _ -, values at most 4096
-        characters, and a user at most 100 settings.
+        """New values by name; an empty value removes the setting. Names have 1 to 64 letters, digits and . _ -, values at
+        most 4096 characters; a user has at most 100 settings.
         """
 
     def __init__(
@@ -496,13 +498,15 @@ class CreateUserRequest(google.protobuf.message.Message):
     ROLE_FIELD_NUMBER: builtins.int
     INACTIVE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+    repeat calls.
+    """
     name: builtins.str
     """Name: 1 to 128 letters, digits and . _ - @."""
     role: resolute.api.experiments.v1.user_pb2.UserRole.ValueType
-    """What the user may do."""
+    """Role of the user."""
     inactive: builtins.bool
-    """Whether nobody may act as the user until UpdateUser says so."""
+    """Whether the user is inactive until UpdateUser activates it."""
     def __init__(
         self,
         *,
@@ -552,11 +556,11 @@ class ListUsersRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Users on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by name (default) or create_time, such as "create_time desc"."""
     active: builtins.bool
-    """Only users that are active, or are not; absent for both."""
+    """Only active users, or only others; absent for both."""
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only users with one of these names, at most 100; empty for all."""
@@ -598,7 +602,7 @@ class ListUsersResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def users(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.user_pb2.User]:
-        """One page."""
+        """One page of users."""
 
     def __init__(
         self,
@@ -620,7 +624,7 @@ class UpdateUserRequest(google.protobuf.message.Message):
     UPDATE_MASK_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The etag of the user that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the user on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def user(self) -> resolute.api.experiments.v1.user_pb2.User:
         """The user by user_id, with the new values of the fields in update_mask."""
@@ -717,18 +721,18 @@ class CreateTokenRequest(google.protobuf.message.Message):
     DESCRIPTION_FIELD_NUMBER: builtins.int
     SCOPE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does.
-    A repeated call returns the same token, signed again.
+    """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+    repeat calls. A repeated call returns the same token, signed again.
     """
     user_id: builtins.int
     """The user; absent for the caller."""
     description: builtins.str
-    """What it is for: at most 1000 characters."""
+    """Purpose of the token: at most 1000 characters."""
     scope: resolute.api.experiments.v1.token_pb2.TokenScope.ValueType
-    """What it may be used for."""
+    """Permitted use of the token."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the token is valid: 1 second to 365 days; absent for 30 days."""
+        """Validity of the token: 1 second to 365 days; absent for 30 days."""
 
     def __init__(
         self,
@@ -757,7 +761,7 @@ class CreateTokenResponse(google.protobuf.message.Message):
     """The token, to be sent as "authorization: Bearer TOKEN". It is not stored, so no other call returns it."""
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
-        """What it is."""
+        """Data about the token."""
 
     def __init__(
         self,
@@ -781,14 +785,16 @@ class CreateServiceTokenRequest(google.protobuf.message.Message):
     TTL_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+    repeat calls.
+    """
     service_name: builtins.str
     """The service: experiments, searcher, metrics, logs, checkpoints or preemption."""
     description: builtins.str
-    """What it is for: at most 1000 characters."""
+    """Purpose of the token: at most 1000 characters."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the token is valid unless it is renewed: 1 second to 365 days; absent for 1 day."""
+        """Validity of the token without renewal: 1 second to 365 days; absent for 1 day."""
 
     def __init__(
         self,
@@ -815,7 +821,7 @@ class CreateServiceTokenResponse(google.protobuf.message.Message):
     """The token, for RESOLUTE_SERVICE_TOKEN_FILE of the service. It is not stored, so no other call returns it."""
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
-        """What it is."""
+        """Data about the token."""
 
     def __init__(
         self,
@@ -849,10 +855,10 @@ class RenewServiceTokenResponse(google.protobuf.message.Message):
     BEARER_TOKEN_FIELD_NUMBER: builtins.int
     TOKEN_FIELD_NUMBER: builtins.int
     bearer_token: builtins.str
-    """The token again, with a later expiry: as long from now as it was valid at first. The earlier one stays valid too."""
+    """The renewed token, valid from now on for as long as the first one was. The earlier one stays valid too."""
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
-        """What it is."""
+        """Data about the token."""
 
     def __init__(
         self,
@@ -880,11 +886,11 @@ class ListTokensRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Tokens on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by create_time or expire_time; "create_time desc" if empty."""
     revoked: builtins.bool
-    """Only tokens that are revoked, or are not; absent for both."""
+    """Only revoked tokens, or only others; absent for both."""
     @property
     def user_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Only tokens of these users, at most 100; empty for all that the caller may see."""
@@ -921,7 +927,7 @@ class ListTokensResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def tokens(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.token_pb2.Token]:
-        """One page."""
+        """One page of tokens."""
 
     def __init__(
         self,
@@ -1029,7 +1035,7 @@ class RecordRefusalsRequest(google.protobuf.message.Message):
     REFUSALS_FIELD_NUMBER: builtins.int
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Refusal]:
-        """What was refused since the last call: at most 100."""
+        """Refusals since the last call: at most 100."""
 
     def __init__(
         self,
@@ -1042,7 +1048,7 @@ global___RecordRefusalsRequest = RecordRefusalsRequest
 
 @typing.final
 class Refusal(google.protobuf.message.Message):
-    """Equal refusals of a short time."""
+    """Equal refusals within a short time."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1054,20 +1060,20 @@ class Refusal(google.protobuf.message.Message):
     PEER_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
     actor: builtins.str
-    """Who called: the name of a user, "trial:ID.RUN", "service:NAME" or "anonymous"."""
+    """Caller: the name of a user, "trial:ID.RUN", "service:NAME" or "anonymous"."""
     user_id: builtins.int
     """The user who called; absent for others."""
     action: builtins.str
-    """What happened: "permission_denied" or "unauthenticated"."""
+    """Kind of refusal: "permission_denied" or "unauthenticated"."""
     resource: builtins.str
     """The call, such as "call AccessService/CreateToken"."""
     peer: builtins.str
     """Address of the client, without its port."""
     count: builtins.int
-    """How many there were."""
+    """Number of refusals."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the last of them was."""
+        """Time of the last of them."""
 
     def __init__(
         self,
@@ -1116,16 +1122,16 @@ class ListAuditRowsRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Rows on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by time; "time desc" if empty."""
     @property
     def actors(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only what one of these actors did, as rows name them, at most 100; empty for all."""
+        """Only rows of these actors, in the notation of rows, at most 100; empty for all."""
 
     @property
     def user_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Only what one of these users did, under whatever name, at most 100; empty for all."""
+        """Only rows of these users, under any of their names, at most 100; empty for all."""
 
     @property
     def actions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -1133,7 +1139,7 @@ class ListAuditRowsRequest(google.protobuf.message.Message):
 
     @property
     def resources(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only what was done to one of these resources, as rows name them, at most 100; empty for all."""
+        """Only rows about these resources, in the notation of rows, at most 100; empty for all."""
 
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -1173,7 +1179,7 @@ class ListAuditRowsResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.audit_row_pb2.AuditRow]:
-        """One page."""
+        """One page of rows."""
 
     def __init__(
         self,

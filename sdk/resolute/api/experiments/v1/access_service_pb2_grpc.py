@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class AccessServiceStub(object):
-    """Users, their tokens, and the record of what they changed.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """Users, their tokens, and the audit trail. Verbs: Get returns one object. List returns pages. Create, Update and Set
+    change one object.
     """
 
     def __init__(self, channel):
@@ -144,8 +144,8 @@ class AccessServiceStub(object):
 
 
 class AccessServiceServicer(object):
-    """Users, their tokens, and the record of what they changed.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """Users, their tokens, and the audit trail. Verbs: Get returns one object. List returns pages. Create, Update and Set
+    change one object.
     """
 
     def GetVerificationKeys(self, request, context):
@@ -164,23 +164,23 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetSignInMethods(self, request, context):
-        """Returns how people can sign in. Needs no token.
+        """Returns the methods of sign-in. Needs no token.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def LoginWithIdToken(self, request, context):
-        """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-        user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
-        PERMISSION_DENIED, and takes the roles of groups and all tokens away.
+        """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. The first call creates
+        the user; each call sets the user's roles to those of the groups in the token. Without any such role, it refuses
+        with PERMISSION_DENIED, removes the roles of groups, and revokes all tokens of the user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateSignInCode(self, request, context):
-        """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes.
+        """Issues a code that signs the caller in once, for example in a browser. It is valid for ten minutes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -201,14 +201,14 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetUserSettings(self, request, context):
-        """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page.
+        """Returns the caller's settings for client programs such as the page. For users.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateUserSettings(self, request, context):
-        """Sets some of these settings for the caller; those that are not named stay as they are.
+        """Sets some of the caller's settings; the others do not change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -236,29 +236,29 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SetPassword(self, request, context):
-        """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
-        Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+        """Sets a password and revokes the user's tokens. Users may set their own password, admins that of every user. Users
+        of the OpenID provider may not set their own, even if they are admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateToken(self, request, context):
-        """Issues a token. Users may issue their own, admins everybody's.
+        """Issues a token. Users may issue tokens for themselves, admins for every user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateServiceToken(self, request, context):
-        """Issues a token for a service that runs separately. It may make the calls of that service only.
+        """Issues a token for a service that runs separately. It permits only the calls of that service.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RenewServiceToken(self, request, context):
-        """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed.
+        """Renews the token with which a service makes this call. An expired token can be renewed for another week.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -272,29 +272,29 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateToken(self, request, context):
-        """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's.
+        """Changes the description of a token, not its permissions. Users may change their own, admins all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeToken(self, request, context):
-        """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
-        separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+        """Revokes a token and all tokens that end with it. Users may revoke their own, admins all. Services that run
+        separately may accept it for another half minute. Open streams of the token end with UNAUTHENTICATED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RecordRefusals(self, request, context):
-        """Records calls and sign-ins that were refused. For services, which add up equal refusals.
+        """Records refused calls and sign-ins. For services, which count equal refusals.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAuditRows(self, request, context):
-        """Lists the changes that were made, and what was refused.
+        """Lists the audit trail: changes and refusals.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -417,8 +417,8 @@ def add_AccessServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AccessService(object):
-    """Users, their tokens, and the record of what they changed.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """Users, their tokens, and the audit trail. Verbs: Get returns one object. List returns pages. Create, Update and Set
+    change one object.
     """
 
     @staticmethod

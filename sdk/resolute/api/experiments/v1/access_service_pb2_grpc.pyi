@@ -18,8 +18,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AccessServiceStub:
-    """Users, their tokens, and the record of what they changed.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """Users, their tokens, and the audit trail. Verbs: Get returns one object. List returns pages. Create, Update and Set
+    change one object.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -41,22 +41,22 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsRequest,
         resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse,
     ]
-    """Returns how people can sign in. Needs no token."""
+    """Returns the methods of sign-in. Needs no token."""
 
     LoginWithIdToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse,
     ]
-    """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-    user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
-    PERMISSION_DENIED, and takes the roles of groups and all tokens away.
+    """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. The first call creates
+    the user; each call sets the user's roles to those of the groups in the token. Without any such role, it refuses
+    with PERMISSION_DENIED, removes the roles of groups, and revokes all tokens of the user.
     """
 
     CreateSignInCode: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse,
     ]
-    """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes."""
+    """Issues a code that signs the caller in once, for example in a browser. It is valid for ten minutes."""
 
     RedeemSignInCode: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeRequest,
@@ -74,13 +74,13 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.GetUserSettingsRequest,
         resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse,
     ]
-    """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page."""
+    """Returns the caller's settings for client programs such as the page. For users."""
 
     UpdateUserSettings: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsRequest,
         resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse,
     ]
-    """Sets some of these settings for the caller; those that are not named stay as they are."""
+    """Sets some of the caller's settings; the others do not change."""
 
     CreateUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
@@ -104,27 +104,27 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
     ]
-    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
-    Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+    """Sets a password and revokes the user's tokens. Users may set their own password, admins that of every user. Users
+    of the OpenID provider may not set their own, even if they are admins.
     """
 
     CreateToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
     ]
-    """Issues a token. Users may issue their own, admins everybody's."""
+    """Issues a token. Users may issue tokens for themselves, admins for every user."""
 
     CreateServiceToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse,
     ]
-    """Issues a token for a service that runs separately. It may make the calls of that service only."""
+    """Issues a token for a service that runs separately. It permits only the calls of that service."""
 
     RenewServiceToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse,
     ]
-    """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed."""
+    """Renews the token with which a service makes this call. An expired token can be renewed for another week."""
 
     ListTokens: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
@@ -136,31 +136,31 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.UpdateTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse,
     ]
-    """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's."""
+    """Changes the description of a token, not its permissions. Users may change their own, admins all."""
 
     RevokeToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
     ]
-    """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
-    separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+    """Revokes a token and all tokens that end with it. Users may revoke their own, admins all. Services that run
+    separately may accept it for another half minute. Open streams of the token end with UNAUTHENTICATED.
     """
 
     RecordRefusals: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RecordRefusalsRequest,
         resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse,
     ]
-    """Records calls and sign-ins that were refused. For services, which add up equal refusals."""
+    """Records refused calls and sign-ins. For services, which count equal refusals."""
 
     ListAuditRows: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
     ]
-    """Lists the changes that were made, and what was refused."""
+    """Lists the audit trail: changes and refusals."""
 
 class AccessServiceAsyncStub:
-    """Users, their tokens, and the record of what they changed.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """Users, their tokens, and the audit trail. Verbs: Get returns one object. List returns pages. Create, Update and Set
+    change one object.
     """
 
     GetVerificationKeys: grpc.aio.UnaryUnaryMultiCallable[
@@ -181,22 +181,22 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsRequest,
         resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse,
     ]
-    """Returns how people can sign in. Needs no token."""
+    """Returns the methods of sign-in. Needs no token."""
 
     LoginWithIdToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse,
     ]
-    """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-    user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
-    PERMISSION_DENIED, and takes the roles of groups and all tokens away.
+    """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. The first call creates
+    the user; each call sets the user's roles to those of the groups in the token. Without any such role, it refuses
+    with PERMISSION_DENIED, removes the roles of groups, and revokes all tokens of the user.
     """
 
     CreateSignInCode: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse,
     ]
-    """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes."""
+    """Issues a code that signs the caller in once, for example in a browser. It is valid for ten minutes."""
 
     RedeemSignInCode: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeRequest,
@@ -214,13 +214,13 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.GetUserSettingsRequest,
         resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse,
     ]
-    """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page."""
+    """Returns the caller's settings for client programs such as the page. For users."""
 
     UpdateUserSettings: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsRequest,
         resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse,
     ]
-    """Sets some of these settings for the caller; those that are not named stay as they are."""
+    """Sets some of the caller's settings; the others do not change."""
 
     CreateUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
@@ -244,27 +244,27 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
     ]
-    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
-    Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+    """Sets a password and revokes the user's tokens. Users may set their own password, admins that of every user. Users
+    of the OpenID provider may not set their own, even if they are admins.
     """
 
     CreateToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
     ]
-    """Issues a token. Users may issue their own, admins everybody's."""
+    """Issues a token. Users may issue tokens for themselves, admins for every user."""
 
     CreateServiceToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse,
     ]
-    """Issues a token for a service that runs separately. It may make the calls of that service only."""
+    """Issues a token for a service that runs separately. It permits only the calls of that service."""
 
     RenewServiceToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse,
     ]
-    """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed."""
+    """Renews the token with which a service makes this call. An expired token can be renewed for another week."""
 
     ListTokens: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
@@ -276,31 +276,31 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.UpdateTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse,
     ]
-    """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's."""
+    """Changes the description of a token, not its permissions. Users may change their own, admins all."""
 
     RevokeToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
     ]
-    """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
-    separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+    """Revokes a token and all tokens that end with it. Users may revoke their own, admins all. Services that run
+    separately may accept it for another half minute. Open streams of the token end with UNAUTHENTICATED.
     """
 
     RecordRefusals: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RecordRefusalsRequest,
         resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse,
     ]
-    """Records calls and sign-ins that were refused. For services, which add up equal refusals."""
+    """Records refused calls and sign-ins. For services, which count equal refusals."""
 
     ListAuditRows: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
     ]
-    """Lists the changes that were made, and what was refused."""
+    """Lists the audit trail: changes and refusals."""
 
 class AccessServiceServicer(metaclass=abc.ABCMeta):
-    """Users, their tokens, and the record of what they changed.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """Users, their tokens, and the audit trail. Verbs: Get returns one object. List returns pages. Create, Update and Set
+    change one object.
     """
 
     @abc.abstractmethod
@@ -327,7 +327,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse]]:
-        """Returns how people can sign in. Needs no token."""
+        """Returns the methods of sign-in. Needs no token."""
 
     @abc.abstractmethod
     def LoginWithIdToken(
@@ -335,9 +335,9 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse]]:
-        """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-        user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
-        PERMISSION_DENIED, and takes the roles of groups and all tokens away.
+        """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. The first call creates
+        the user; each call sets the user's roles to those of the groups in the token. Without any such role, it refuses
+        with PERMISSION_DENIED, removes the roles of groups, and revokes all tokens of the user.
         """
 
     @abc.abstractmethod
@@ -346,7 +346,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse]]:
-        """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes."""
+        """Issues a code that signs the caller in once, for example in a browser. It is valid for ten minutes."""
 
     @abc.abstractmethod
     def RedeemSignInCode(
@@ -370,7 +370,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.GetUserSettingsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse]]:
-        """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page."""
+        """Returns the caller's settings for client programs such as the page. For users."""
 
     @abc.abstractmethod
     def UpdateUserSettings(
@@ -378,7 +378,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse]]:
-        """Sets some of these settings for the caller; those that are not named stay as they are."""
+        """Sets some of the caller's settings; the others do not change."""
 
     @abc.abstractmethod
     def CreateUser(
@@ -410,8 +410,8 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse]]:
-        """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
-        Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+        """Sets a password and revokes the user's tokens. Users may set their own password, admins that of every user. Users
+        of the OpenID provider may not set their own, even if they are admins.
         """
 
     @abc.abstractmethod
@@ -420,7 +420,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse]]:
-        """Issues a token. Users may issue their own, admins everybody's."""
+        """Issues a token. Users may issue tokens for themselves, admins for every user."""
 
     @abc.abstractmethod
     def CreateServiceToken(
@@ -428,7 +428,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse]]:
-        """Issues a token for a service that runs separately. It may make the calls of that service only."""
+        """Issues a token for a service that runs separately. It permits only the calls of that service."""
 
     @abc.abstractmethod
     def RenewServiceToken(
@@ -436,7 +436,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse]]:
-        """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed."""
+        """Renews the token with which a service makes this call. An expired token can be renewed for another week."""
 
     @abc.abstractmethod
     def ListTokens(
@@ -452,7 +452,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.UpdateTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse]]:
-        """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's."""
+        """Changes the description of a token, not its permissions. Users may change their own, admins all."""
 
     @abc.abstractmethod
     def RevokeToken(
@@ -460,8 +460,8 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse]]:
-        """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
-        separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+        """Revokes a token and all tokens that end with it. Users may revoke their own, admins all. Services that run
+        separately may accept it for another half minute. Open streams of the token end with UNAUTHENTICATED.
         """
 
     @abc.abstractmethod
@@ -470,7 +470,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.RecordRefusalsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse]]:
-        """Records calls and sign-ins that were refused. For services, which add up equal refusals."""
+        """Records refused calls and sign-ins. For services, which count equal refusals."""
 
     @abc.abstractmethod
     def ListAuditRows(
@@ -478,6 +478,6 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse]]:
-        """Lists the changes that were made, and what was refused."""
+        """Lists the audit trail: changes and refusals."""
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -24,7 +24,9 @@ class SetAlertsRequest(google.protobuf.message.Message):
     workspace_id: builtins.int
     """Id of the workspace; 0 for the whole cluster."""
     alerts_yaml: builtins.str
-    """YAML or JSON of at most 64 KiB: a map of endpoints and rules; empty for none. A secret that reads "(hidden)" stays."""
+    """YAML or JSON of at most 64 KiB: a map of endpoints and rules; empty for none. A secret with the value "(hidden)"
+    is not changed.
+    """
     def __init__(
         self,
         *,
@@ -43,7 +45,7 @@ class SetAlertsResponse(google.protobuf.message.Message):
 
     ALERTS_YAML_FIELD_NUMBER: builtins.int
     alerts_yaml: builtins.str
-    """The alerts as they are now, without secrets."""
+    """The current alerts, without secrets."""
     def __init__(
         self,
         *,
@@ -163,7 +165,7 @@ global___ListDeliveriesResponse = ListDeliveriesResponse
 
 @typing.final
 class AlertDelivery(google.protobuf.message.Message):
-    """An alert on its way to an endpoint."""
+    """The delivery of an alert to an endpoint."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -176,26 +178,26 @@ class AlertDelivery(google.protobuf.message.Message):
     ATTEMPTS_FIELD_NUMBER: builtins.int
     PROBLEM_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Identifies the alert."""
+    """Key of the alert."""
     endpoint: builtins.str
     """Name of the endpoint."""
     title: builtins.str
     """Title of the alert."""
     attempts: builtins.int
-    """Attempts so far."""
+    """Number of attempts so far."""
     problem: builtins.str
-    """Why the last attempt failed; empty if it did not."""
+    """Reason why the last attempt failed; empty if it did not."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was raised."""
+        """Time at which it was raised."""
 
     @property
     def deliver_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was delivered; absent before."""
+        """Time at which it was delivered; absent before."""
 
     @property
     def due_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it is sent again; absent once it was delivered or given up."""
+        """Time at which it is sent again; absent once it was delivered or given up."""
 
     def __init__(
         self,
@@ -230,11 +232,11 @@ class RaiseAlertRequest(google.protobuf.message.Message):
     alert_id: builtins.str
     """UUID that the caller chooses."""
     title: builtins.str
-    """A few words, at most 200 characters."""
+    """Title, at most 200 characters."""
     text: builtins.str
-    """More words, at most 3000 characters."""
+    """Text, at most 3000 characters."""
     level: builtins.str
-    """"debug", "info", "warn" or "error"."""
+    """Level: "debug", "info", "warn" or "error"."""
     def __init__(
         self,
         *,

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class AlertsServiceStub(object):
-    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
-    once of each key, and what it does not take is sent again for 24 hours.
+    """Alerts: rules that send events to endpoints. Each workspace, and the cluster, has a document of endpoints and
+    rules. An endpoint gets one alert for each key. An alert that it does not accept is sent again for 24 hours.
     """
 
     def __init__(self, channel):
@@ -64,12 +64,12 @@ class AlertsServiceStub(object):
 
 
 class AlertsServiceServicer(object):
-    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
-    once of each key, and what it does not take is sent again for 24 hours.
+    """Alerts: rules that send events to endpoints. Each workspace, and the cluster, has a document of endpoints and
+    rules. An endpoint gets one alert for each key. An alert that it does not accept is sent again for 24 hours.
     """
 
     def SetAlerts(self, request, context):
-        """Sets the alerts of the cluster or of a workspace, in place of all that were there.
+        """Sets the alerts of the cluster or of a workspace, replacing the previous ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -83,7 +83,8 @@ class AlertsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def TestEndpoint(self, request, context):
-        """Sends an alert to one endpoint now. UNAVAILABLE when it was not taken, FAILED_PRECONDITION when it may not be reached.
+        """Sends an alert to one endpoint now. UNAVAILABLE if the endpoint does not accept it, FAILED_PRECONDITION if its
+        address is not allowed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,8 +141,8 @@ def add_AlertsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AlertsService(object):
-    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
-    once of each key, and what it does not take is sent again for 24 hours.
+    """Alerts: rules that send events to endpoints. Each workspace, and the cluster, has a document of endpoints and
+    rules. An endpoint gets one alert for each key. An alert that it does not accept is sent again for 24 hours.
     """
 
     @staticmethod

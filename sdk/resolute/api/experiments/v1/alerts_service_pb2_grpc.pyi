@@ -18,8 +18,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AlertsServiceStub:
-    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
-    once of each key, and what it does not take is sent again for 24 hours.
+    """Alerts: rules that send events to endpoints. Each workspace, and the cluster, has a document of endpoints and
+    rules. An endpoint gets one alert for each key. An alert that it does not accept is sent again for 24 hours.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -27,7 +27,7 @@ class AlertsServiceStub:
         resolute.api.experiments.v1.alerts_service_pb2.SetAlertsRequest,
         resolute.api.experiments.v1.alerts_service_pb2.SetAlertsResponse,
     ]
-    """Sets the alerts of the cluster or of a workspace, in place of all that were there."""
+    """Sets the alerts of the cluster or of a workspace, replacing the previous ones."""
 
     GetAlerts: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.alerts_service_pb2.GetAlertsRequest,
@@ -39,7 +39,9 @@ class AlertsServiceStub:
         resolute.api.experiments.v1.alerts_service_pb2.TestEndpointRequest,
         resolute.api.experiments.v1.alerts_service_pb2.TestEndpointResponse,
     ]
-    """Sends an alert to one endpoint now. UNAVAILABLE when it was not taken, FAILED_PRECONDITION when it may not be reached."""
+    """Sends an alert to one endpoint now. UNAVAILABLE if the endpoint does not accept it, FAILED_PRECONDITION if its
+    address is not allowed.
+    """
 
     ListDeliveries: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.alerts_service_pb2.ListDeliveriesRequest,
@@ -54,15 +56,15 @@ class AlertsServiceStub:
     """Raises an alert of a script. Idempotent by alert_id."""
 
 class AlertsServiceAsyncStub:
-    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
-    once of each key, and what it does not take is sent again for 24 hours.
+    """Alerts: rules that send events to endpoints. Each workspace, and the cluster, has a document of endpoints and
+    rules. An endpoint gets one alert for each key. An alert that it does not accept is sent again for 24 hours.
     """
 
     SetAlerts: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.alerts_service_pb2.SetAlertsRequest,
         resolute.api.experiments.v1.alerts_service_pb2.SetAlertsResponse,
     ]
-    """Sets the alerts of the cluster or of a workspace, in place of all that were there."""
+    """Sets the alerts of the cluster or of a workspace, replacing the previous ones."""
 
     GetAlerts: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.alerts_service_pb2.GetAlertsRequest,
@@ -74,7 +76,9 @@ class AlertsServiceAsyncStub:
         resolute.api.experiments.v1.alerts_service_pb2.TestEndpointRequest,
         resolute.api.experiments.v1.alerts_service_pb2.TestEndpointResponse,
     ]
-    """Sends an alert to one endpoint now. UNAVAILABLE when it was not taken, FAILED_PRECONDITION when it may not be reached."""
+    """Sends an alert to one endpoint now. UNAVAILABLE if the endpoint does not accept it, FAILED_PRECONDITION if its
+    address is not allowed.
+    """
 
     ListDeliveries: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.alerts_service_pb2.ListDeliveriesRequest,
@@ -89,8 +93,8 @@ class AlertsServiceAsyncStub:
     """Raises an alert of a script. Idempotent by alert_id."""
 
 class AlertsServiceServicer(metaclass=abc.ABCMeta):
-    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
-    once of each key, and what it does not take is sent again for 24 hours.
+    """Alerts: rules that send events to endpoints. Each workspace, and the cluster, has a document of endpoints and
+    rules. An endpoint gets one alert for each key. An alert that it does not accept is sent again for 24 hours.
     """
 
     @abc.abstractmethod
@@ -99,7 +103,7 @@ class AlertsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.alerts_service_pb2.SetAlertsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.alerts_service_pb2.SetAlertsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.alerts_service_pb2.SetAlertsResponse]]:
-        """Sets the alerts of the cluster or of a workspace, in place of all that were there."""
+        """Sets the alerts of the cluster or of a workspace, replacing the previous ones."""
 
     @abc.abstractmethod
     def GetAlerts(
@@ -115,7 +119,9 @@ class AlertsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.alerts_service_pb2.TestEndpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.alerts_service_pb2.TestEndpointResponse, collections.abc.Awaitable[resolute.api.experiments.v1.alerts_service_pb2.TestEndpointResponse]]:
-        """Sends an alert to one endpoint now. UNAVAILABLE when it was not taken, FAILED_PRECONDITION when it may not be reached."""
+        """Sends an alert to one endpoint now. UNAVAILABLE if the endpoint does not accept it, FAILED_PRECONDITION if its
+        address is not allowed.
+        """
 
     @abc.abstractmethod
     def ListDeliveries(

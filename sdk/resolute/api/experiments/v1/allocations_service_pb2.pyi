@@ -33,25 +33,25 @@ class _EarlyExitReason:
 class _EarlyExitReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_EarlyExitReason.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     EARLY_EXIT_REASON_UNSPECIFIED: _EarlyExitReason.ValueType  # 0
-    """It did not say."""
+    """No reason was given."""
     EARLY_EXIT_REASON_INVALID_HP: _EarlyExitReason.ValueType  # 1
     """The hyperparameters make no sense."""
     EARLY_EXIT_REASON_INIT_INVALID_HP: _EarlyExitReason.ValueType  # 2
-    """The hyperparameters make no sense, seen before training."""
+    """The hyperparameters make no sense; detected before training."""
     EARLY_EXIT_REASON_USER_REQUESTED_STOP: _EarlyExitReason.ValueType  # 3
-    """A person stopped it from within."""
+    """The trial's own code stopped it."""
 
 class EarlyExitReason(_EarlyExitReason, metaclass=_EarlyExitReasonEnumTypeWrapper):
     """Why a trial's own code ended early."""
 
 EARLY_EXIT_REASON_UNSPECIFIED: EarlyExitReason.ValueType  # 0
-"""It did not say."""
+"""No reason was given."""
 EARLY_EXIT_REASON_INVALID_HP: EarlyExitReason.ValueType  # 1
 """The hyperparameters make no sense."""
 EARLY_EXIT_REASON_INIT_INVALID_HP: EarlyExitReason.ValueType  # 2
-"""The hyperparameters make no sense, seen before training."""
+"""The hyperparameters make no sense; detected before training."""
 EARLY_EXIT_REASON_USER_REQUESTED_STOP: EarlyExitReason.ValueType  # 3
-"""A person stopped it from within."""
+"""The trial's own code stopped it."""
 global___EarlyExitReason = EarlyExitReason
 
 @typing.final
@@ -118,7 +118,7 @@ class RendezvousRequest(google.protobuf.message.Message):
     """Slots of the container."""
     @property
     def ports(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Free ports that it has reserved for programs that need some, at most 100."""
+        """Free ports that the container has reserved for its programs, at most 100."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class ReportEnvironmentRequest(google.protobuf.message.Message):
     """The allocation."""
     @property
     def environment(self) -> resolute.api.experiments.v1.run_environment_pb2.RunEnvironment:
-        """What was found."""
+        """The software and the machine."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class ReportMachineUsageRequest(google.protobuf.message.Message):
     """The container."""
     @property
     def usage(self) -> resolute.api.experiments.v1.machine_usage_pb2.MachineUsage:
-        """What its machine did since the container began."""
+        """Usage of its machine since the start of the container."""
 
     def __init__(
         self,
@@ -285,10 +285,12 @@ class RenewLeaseRequest(google.protobuf.message.Message):
     pid: builtins.int
     """Process id of the entrypoint; absent before it runs."""
     hang: builtins.str
-    """What keeps the container's processes from moving on, for people; empty while they move. Cut after 2000 characters."""
+    """Description of a hang of the container's processes, for people; empty while they make progress. Truncated to 2000
+    characters.
+    """
     idle: builtins.str
-    """How little the container's GPUs did for longer than its utilization_policy allows, for people; empty while they do more. Cut
-    after 2000 characters.
+    """Description of idle GPUs of the container, by its utilization_policy, for people; empty while they are not idle.
+    Truncated to 2000 characters.
     """
     def __init__(
         self,
@@ -318,16 +320,17 @@ class RenewLeaseResponse(google.protobuf.message.Message):
     bearer_token: builtins.str
     """A token for the next calls, to be sent as "authorization: Bearer TOKEN"."""
     user_token: builtins.str
-    """A token for the SDK in the run's scripts: it acts for the experiment's owner in the experiment's workspace, with the role of
-    the owner there and at most that of an editor, and ends with the run. Empty while there is none: keep the previous one.
+    """A token for the SDK in the run's scripts. It acts for the experiment's owner in the experiment's workspace, with
+    the owner's role there but at most as an editor, and ends with the run. Empty if there is no new one: keep the
+    previous one.
     """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the lease lasts without another renewal."""
+        """Validity of the lease without another renewal."""
 
     @property
     def signal(self) -> resolute.api.preemption.v1.signal_pb2.Signal:
-        """The signal as it stands."""
+        """The current signal."""
 
     def __init__(
         self,
@@ -387,7 +390,7 @@ class RequestPreemptionRequest(google.protobuf.message.Message):
     allocation_id: builtins.str
     """The allocation."""
     reason: resolute.api.preemption.v1.signal_pb2.SignalReason.ValueType
-    """Why it goes away; SIGNAL_REASON_MACHINE if not set."""
+    """Reason of the preemption; SIGNAL_REASON_MACHINE if not set."""
     def __init__(
         self,
         *,
@@ -407,7 +410,7 @@ class RequestPreemptionResponse(google.protobuf.message.Message):
     SIGNAL_FIELD_NUMBER: builtins.int
     @property
     def signal(self) -> resolute.api.preemption.v1.signal_pb2.Signal:
-        """The signal as it stands now."""
+        """The current signal."""
 
     def __init__(
         self,
@@ -443,28 +446,34 @@ class ReportExitRequest(google.protobuf.message.Message):
     exit_code: builtins.int
     """Exit code of the entrypoint; 128 + n when signal n killed it."""
     acknowledged: builtins.bool
-    """Whether the trial acknowledged the signal, or that it had no operation left."""
+    """Whether the trial acknowledged the signal or had no operation left."""
     early_exit_reason: global___EarlyExitReason.ValueType
-    """Why its code ended early."""
+    """Reason why its code ended early."""
     failure: builtins.str
-    """What failed, for people: what its code said when it ended early, else the last lines of the first rank that failed; else empty. Longer text than 65536 characters is cut."""
+    """Failure, for people: the reason of its code for an early exit, or the last lines of the first rank that failed;
+    otherwise empty. Truncated to 65536 characters.
+    """
     failed_before_entrypoint: builtins.bool
-    """Whether the entrypoint never started: fetching, the hook or the rendezvous failed."""
+    """Whether the entrypoint never started, because the download, the startup hook or the rendezvous failed."""
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended; of a failure, when the first rank failed where that is known."""
+        """Time of its end; for a failure, the time at which the first rank failed, if known."""
 
     @property
     def initialize_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its script had imported what it needs and initialized the Core API; absent if it never did. Of the first container."""
+        """Time at which the script had finished its imports and initialized the Core API; absent if it never did. Only for
+        the first container.
+        """
 
     @property
     def gpu_usage(self) -> resolute.api.experiments.v1.run_pb2.GpuUsage:
-        """What the GPUs of this container did; absent if nothing was measured."""
+        """Usage of this container's GPUs; absent if nothing was measured."""
 
     @property
     def left_out(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What was left out of its reports, for people: one entry for each kind, with how often. At most 100, cut after 300 characters."""
+        """Values that were left out of its reports, for people: one entry for each kind, with the count. At most 100, each
+        truncated to 300 characters.
+        """
 
     def __init__(
         self,
@@ -519,7 +528,7 @@ class FollowSignalChangesResponse(google.protobuf.message.Message):
     SIGNALS_FIELD_NUMBER: builtins.int
     RESET_FIELD_NUMBER: builtins.int
     reset: builtins.bool
-    """Whether these are all signals there are: allocations that are not in it have none."""
+    """Whether these are all signals: other allocations have none."""
     @property
     def signals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.preemption.v1.signal_pb2.Signal]:
         """Signals that changed; in a message with reset, those of all live allocations. Empty in a heartbeat."""

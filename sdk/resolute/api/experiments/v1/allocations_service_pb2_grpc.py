@@ -26,10 +26,9 @@ if _version_not_supported:
 
 
 class AllocationsServiceStub(object):
-    """What supervisors, and the preemption service, need of allocations.
-    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
-    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
-    later run of the trial has begun.
+    """Allocations, for supervisors and the preemption service. Verbs: Get returns one object. Follow sends every change.
+    Report stores a report of a run. Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption)
+    fail with ABORTED / RUN_SUPERSEDED once a later run of the trial has begun.
     """
 
     def __init__(self, channel):
@@ -86,10 +85,9 @@ class AllocationsServiceStub(object):
 
 
 class AllocationsServiceServicer(object):
-    """What supervisors, and the preemption service, need of allocations.
-    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
-    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
-    later run of the trial has begun.
+    """Allocations, for supervisors and the preemption service. Verbs: Get returns one object. Follow sends every change.
+    Report stores a report of a run. Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption)
+    fail with ABORTED / RUN_SUPERSEDED once a later run of the trial has begun.
     """
 
     def GetLaunchSpec(self, request, context):
@@ -100,57 +98,59 @@ class AllocationsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Rendezvous(self, request, context):
-        """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent.
+        """Announces a container's address and waits for the others, until the deadline of the call, at most 30 s.
+        Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RenewLease(self, request, context):
-        """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
-        expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+        """Renews the lease; returns new tokens and the signal. Idempotent. It also accepts an expired token of the
+        allocation, until the allocation ends. It returns no tokens if the owner of the experiment is deactivated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AcknowledgeSignal(self, request, context):
-        """Tells that the trial has seen the signal and will exit because of it. Idempotent.
+        """Records that the trial has received the signal and will exit because of it. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RequestPreemption(self, request, context):
-        """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent.
+        """Requests a preemption of the allocation, because a container got SIGTERM or a spot notice. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportEnvironment(self, request, context):
-        """Records the software and the machine of a run. The first report of an allocation stands. Idempotent.
+        """Records the software and the machine of a run. Only the first report of an allocation counts. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportMachineUsage(self, request, context):
-        """Records what the machine of a container did so far, in place of what was recorded before. Idempotent.
+        """Records the usage of a container's machine so far, replacing the earlier record. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportExit(self, request, context):
-        """Reports that a container's part has ended and that its spools are drained. The first report of a container stands.
+        """Reports that a container has ended and that its spools are drained. Only the first report of a container counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FollowSignalChanges(self, request, context):
-        """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals.
+        """Sends the signals of all live allocations, then each changed signal. For the preemption service; others use its
+        WatchSignals.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -213,10 +213,9 @@ def add_AllocationsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AllocationsService(object):
-    """What supervisors, and the preemption service, need of allocations.
-    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
-    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
-    later run of the trial has begun.
+    """Allocations, for supervisors and the preemption service. Verbs: Get returns one object. Follow sends every change.
+    Report stores a report of a run. Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption)
+    fail with ABORTED / RUN_SUPERSEDED once a later run of the trial has begun.
     """
 
     @staticmethod

@@ -18,10 +18,9 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AllocationsServiceStub:
-    """What supervisors, and the preemption service, need of allocations.
-    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
-    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
-    later run of the trial has begun.
+    """Allocations, for supervisors and the preemption service. Verbs: Get returns one object. Follow sends every change.
+    Report stores a report of a run. Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption)
+    fail with ABORTED / RUN_SUPERSEDED once a later run of the trial has begun.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -35,57 +34,60 @@ class AllocationsServiceStub:
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse,
     ]
-    """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent."""
+    """Announces a container's address and waits for the others, until the deadline of the call, at most 30 s.
+    Idempotent.
+    """
 
     RenewLease: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse,
     ]
-    """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
-    expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+    """Renews the lease; returns new tokens and the signal. Idempotent. It also accepts an expired token of the
+    allocation, until the allocation ends. It returns no tokens if the owner of the experiment is deactivated.
     """
 
     AcknowledgeSignal: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse,
     ]
-    """Tells that the trial has seen the signal and will exit because of it. Idempotent."""
+    """Records that the trial has received the signal and will exit because of it. Idempotent."""
 
     RequestPreemption: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse,
     ]
-    """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
+    """Requests a preemption of the allocation, because a container got SIGTERM or a spot notice. Idempotent."""
 
     ReportEnvironment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse,
     ]
-    """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
+    """Records the software and the machine of a run. Only the first report of an allocation counts. Idempotent."""
 
     ReportMachineUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse,
     ]
-    """Records what the machine of a container did so far, in place of what was recorded before. Idempotent."""
+    """Records the usage of a container's machine so far, replacing the earlier record. Idempotent."""
 
     ReportExit: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse,
     ]
-    """Reports that a container's part has ended and that its spools are drained. The first report of a container stands."""
+    """Reports that a container has ended and that its spools are drained. Only the first report of a container counts."""
 
     FollowSignalChanges: grpc.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesRequest,
         resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse,
     ]
-    """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals."""
+    """Sends the signals of all live allocations, then each changed signal. For the preemption service; others use its
+    WatchSignals.
+    """
 
 class AllocationsServiceAsyncStub:
-    """What supervisors, and the preemption service, need of allocations.
-    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
-    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
-    later run of the trial has begun.
+    """Allocations, for supervisors and the preemption service. Verbs: Get returns one object. Follow sends every change.
+    Report stores a report of a run. Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption)
+    fail with ABORTED / RUN_SUPERSEDED once a later run of the trial has begun.
     """
 
     GetLaunchSpec: grpc.aio.UnaryUnaryMultiCallable[
@@ -98,57 +100,60 @@ class AllocationsServiceAsyncStub:
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse,
     ]
-    """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent."""
+    """Announces a container's address and waits for the others, until the deadline of the call, at most 30 s.
+    Idempotent.
+    """
 
     RenewLease: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse,
     ]
-    """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
-    expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+    """Renews the lease; returns new tokens and the signal. Idempotent. It also accepts an expired token of the
+    allocation, until the allocation ends. It returns no tokens if the owner of the experiment is deactivated.
     """
 
     AcknowledgeSignal: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse,
     ]
-    """Tells that the trial has seen the signal and will exit because of it. Idempotent."""
+    """Records that the trial has received the signal and will exit because of it. Idempotent."""
 
     RequestPreemption: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse,
     ]
-    """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
+    """Requests a preemption of the allocation, because a container got SIGTERM or a spot notice. Idempotent."""
 
     ReportEnvironment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse,
     ]
-    """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
+    """Records the software and the machine of a run. Only the first report of an allocation counts. Idempotent."""
 
     ReportMachineUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse,
     ]
-    """Records what the machine of a container did so far, in place of what was recorded before. Idempotent."""
+    """Records the usage of a container's machine so far, replacing the earlier record. Idempotent."""
 
     ReportExit: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse,
     ]
-    """Reports that a container's part has ended and that its spools are drained. The first report of a container stands."""
+    """Reports that a container has ended and that its spools are drained. Only the first report of a container counts."""
 
     FollowSignalChanges: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesRequest,
         resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse,
     ]
-    """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals."""
+    """Sends the signals of all live allocations, then each changed signal. For the preemption service; others use its
+    WatchSignals.
+    """
 
 class AllocationsServiceServicer(metaclass=abc.ABCMeta):
-    """What supervisors, and the preemption service, need of allocations.
-    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
-    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
-    later run of the trial has begun.
+    """Allocations, for supervisors and the preemption service. Verbs: Get returns one object. Follow sends every change.
+    Report stores a report of a run. Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption)
+    fail with ABORTED / RUN_SUPERSEDED once a later run of the trial has begun.
     """
 
     @abc.abstractmethod
@@ -165,7 +170,9 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RendezvousRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse]]:
-        """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent."""
+        """Announces a container's address and waits for the others, until the deadline of the call, at most 30 s.
+        Idempotent.
+        """
 
     @abc.abstractmethod
     def RenewLease(
@@ -173,8 +180,8 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse]]:
-        """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
-        expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+        """Renews the lease; returns new tokens and the signal. Idempotent. It also accepts an expired token of the
+        allocation, until the allocation ends. It returns no tokens if the owner of the experiment is deactivated.
         """
 
     @abc.abstractmethod
@@ -183,7 +190,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse]]:
-        """Tells that the trial has seen the signal and will exit because of it. Idempotent."""
+        """Records that the trial has received the signal and will exit because of it. Idempotent."""
 
     @abc.abstractmethod
     def RequestPreemption(
@@ -191,7 +198,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse]]:
-        """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
+        """Requests a preemption of the allocation, because a container got SIGTERM or a spot notice. Idempotent."""
 
     @abc.abstractmethod
     def ReportEnvironment(
@@ -199,7 +206,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse]]:
-        """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
+        """Records the software and the machine of a run. Only the first report of an allocation counts. Idempotent."""
 
     @abc.abstractmethod
     def ReportMachineUsage(
@@ -207,7 +214,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse]]:
-        """Records what the machine of a container did so far, in place of what was recorded before. Idempotent."""
+        """Records the usage of a container's machine so far, replacing the earlier record. Idempotent."""
 
     @abc.abstractmethod
     def ReportExit(
@@ -215,7 +222,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse]]:
-        """Reports that a container's part has ended and that its spools are drained. The first report of a container stands."""
+        """Reports that a container has ended and that its spools are drained. Only the first report of a container counts."""
 
     @abc.abstractmethod
     def FollowSignalChanges(
@@ -223,6 +230,8 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse]]:
-        """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals."""
+        """Sends the signals of all live allocations, then each changed signal. For the preemption service; others use its
+        WatchSignals.
+        """
 
 def add_AllocationsServiceServicer_to_server(servicer: AllocationsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

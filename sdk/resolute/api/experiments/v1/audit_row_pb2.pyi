@@ -14,8 +14,8 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class AuditRow(google.protobuf.message.Message):
-    """A change that somebody made, or what was refused: sign-ins (login_failed, login_limited) and calls (unauthenticated,
-    permission_denied). Equal refusals of a few seconds are one row, with their count in the detail.
+    """A row of the audit trail: a change, or a refused sign-in (login_failed, login_limited) or call (unauthenticated,
+    permission_denied). Equal refusals within a few seconds are one row, with their count in the detail.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -27,13 +27,13 @@ class AuditRow(google.protobuf.message.Message):
     RESOURCE_FIELD_NUMBER: builtins.int
     DETAIL_FIELD_NUMBER: builtins.int
     actor: builtins.str
-    """Who, as named then: the name of a user, "trial:ID.RUN", or "service:NAME"."""
+    """Actor, by the name at that time: the name of a user, "trial:ID.RUN", or "service:NAME"."""
     user_id: builtins.int
-    """The user; absent when it was no user, or one that is not known."""
+    """The user; absent if it was not a user, or an unknown one."""
     action: builtins.str
-    """What was done, such as "create_user"."""
+    """Action, such as "create_user"."""
     resource: builtins.str
-    """To what, as named then, such as "experiment 7"."""
+    """Resource, by its name at that time, such as "experiment 7"."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When."""

@@ -31,7 +31,7 @@ class Board(google.protobuf.message.Message):
     AUTHOR_FIELD_NUMBER: builtins.int
     UPDATE_TIME_FIELD_NUMBER: builtins.int
     board_id: builtins.int
-    """Identifies the board forever; above 0."""
+    """Permanent identifier of the board, above 0."""
     project_id: builtins.int
     """Its project."""
     project_name: builtins.str
@@ -43,16 +43,18 @@ class Board(google.protobuf.message.Message):
     name: builtins.str
     """Name, unique in the project."""
     path: builtins.str
-    """A view of the page: its path below the root, with the query that has its whole state."""
+    """A view of the page: its path below the root, with the query that contains its whole state."""
     report: builtins.str
-    """A text in Markdown. An image whose address is a view of the page with trials or experiments is a live chart of them."""
+    """A report in Markdown. An image whose address is a view of the page with trials or experiments becomes a live
+    chart of them.
+    """
     version: builtins.int
-    """Which version this is; the first is 1."""
+    """Number of the version; the first is 1."""
     author: builtins.str
-    """Who made this version."""
+    """Name of the user who created this version."""
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When this version was made."""
+        """Time at which this version was made."""
 
     def __init__(
         self,
@@ -89,19 +91,21 @@ class SetBoardRequest(google.protobuf.message.Message):
     PATH_FIELD_NUMBER: builtins.int
     REPORT_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this change and sends again when it repeats the call; empty if it never does."""
+    """UUID that the client chooses for this change and sends again if it repeats the call; empty if it does not repeat
+    calls.
+    """
     project_id: builtins.int
     """The project."""
     board_id: builtins.int
     """The board; 0 for a new one."""
     based_on: builtins.int
-    """The version that the change is based on: fails with ABORTED if there is a later one. 0 for no check."""
+    """Version on which the change is based; ABORTED if there is a later one. 0 for no check."""
     name: builtins.str
     """Name: 1 to 80 printable characters, not only spaces."""
     path: builtins.str
-    """A view of the page: at most 4000 characters, with no slash first."""
+    """A view of the page: at most 4000 characters, without a leading slash."""
     report: builtins.str
-    """A text in Markdown: at most 20000 characters."""
+    """A report in Markdown: at most 20000 characters."""
     def __init__(
         self,
         *,
@@ -176,11 +180,11 @@ class GetBoardResponse(google.protobuf.message.Message):
     VERSIONS_FIELD_NUMBER: builtins.int
     @property
     def board(self) -> global___Board:
-        """The version that was asked for."""
+        """The requested version."""
 
     @property
     def versions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Board]:
-        """All versions that are kept, the latest first and without what they show: of more than 100 the earliest are removed."""
+        """All stored versions, latest first and without content. Of more than 100 the earliest are removed."""
 
     def __init__(
         self,
@@ -206,7 +210,7 @@ class ListBoardsRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Boards on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by name (default) or update_time, such as "update_time desc"."""
     @property
@@ -237,7 +241,7 @@ class ListBoardsResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def boards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Board]:
-        """One page: the latest version of each board, its report left out."""
+        """One page of boards: the latest version of each, without its report."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class BoardsServiceStub(object):
-    """Boards of projects: views of the page and reports that the people of a project share. Each change makes a version.
+    """Boards of projects: views of the page and reports that the users of a project share. Each change creates a version.
     """
 
     def __init__(self, channel):
@@ -58,18 +58,18 @@ class BoardsServiceStub(object):
 
 
 class BoardsServiceServicer(object):
-    """Boards of projects: views of the page and reports that the people of a project share. Each change makes a version.
+    """Boards of projects: views of the page and reports that the users of a project share. Each change creates a version.
     """
 
     def SetBoard(self, request, context):
-        """Makes a board, or a new version of one.
+        """Creates a board, or a new version of one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBoard(self, request, context):
-        """Returns a board as it is, or as a version of it was.
+        """Returns the current version of a board, or an earlier one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,7 +121,7 @@ def add_BoardsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BoardsService(object):
-    """Boards of projects: views of the page and reports that the people of a project share. Each change makes a version.
+    """Boards of projects: views of the page and reports that the users of a project share. Each change creates a version.
     """
 
     @staticmethod

@@ -18,20 +18,20 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class BoardsServiceStub:
-    """Boards of projects: views of the page and reports that the people of a project share. Each change makes a version."""
+    """Boards of projects: views of the page and reports that the users of a project share. Each change creates a version."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     SetBoard: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.boards_service_pb2.SetBoardRequest,
         resolute.api.experiments.v1.boards_service_pb2.SetBoardResponse,
     ]
-    """Makes a board, or a new version of one."""
+    """Creates a board, or a new version of one."""
 
     GetBoard: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.boards_service_pb2.GetBoardRequest,
         resolute.api.experiments.v1.boards_service_pb2.GetBoardResponse,
     ]
-    """Returns a board as it is, or as a version of it was."""
+    """Returns the current version of a board, or an earlier one."""
 
     ListBoards: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.boards_service_pb2.ListBoardsRequest,
@@ -46,19 +46,19 @@ class BoardsServiceStub:
     """Deletes a board with all its versions."""
 
 class BoardsServiceAsyncStub:
-    """Boards of projects: views of the page and reports that the people of a project share. Each change makes a version."""
+    """Boards of projects: views of the page and reports that the users of a project share. Each change creates a version."""
 
     SetBoard: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.boards_service_pb2.SetBoardRequest,
         resolute.api.experiments.v1.boards_service_pb2.SetBoardResponse,
     ]
-    """Makes a board, or a new version of one."""
+    """Creates a board, or a new version of one."""
 
     GetBoard: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.boards_service_pb2.GetBoardRequest,
         resolute.api.experiments.v1.boards_service_pb2.GetBoardResponse,
     ]
-    """Returns a board as it is, or as a version of it was."""
+    """Returns the current version of a board, or an earlier one."""
 
     ListBoards: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.boards_service_pb2.ListBoardsRequest,
@@ -73,7 +73,7 @@ class BoardsServiceAsyncStub:
     """Deletes a board with all its versions."""
 
 class BoardsServiceServicer(metaclass=abc.ABCMeta):
-    """Boards of projects: views of the page and reports that the people of a project share. Each change makes a version."""
+    """Boards of projects: views of the page and reports that the users of a project share. Each change creates a version."""
 
     @abc.abstractmethod
     def SetBoard(
@@ -81,7 +81,7 @@ class BoardsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.boards_service_pb2.SetBoardRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.boards_service_pb2.SetBoardResponse, collections.abc.Awaitable[resolute.api.experiments.v1.boards_service_pb2.SetBoardResponse]]:
-        """Makes a board, or a new version of one."""
+        """Creates a board, or a new version of one."""
 
     @abc.abstractmethod
     def GetBoard(
@@ -89,7 +89,7 @@ class BoardsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.boards_service_pb2.GetBoardRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.boards_service_pb2.GetBoardResponse, collections.abc.Awaitable[resolute.api.experiments.v1.boards_service_pb2.GetBoardResponse]]:
-        """Returns a board as it is, or as a version of it was."""
+        """Returns the current version of a board, or an earlier one."""
 
     @abc.abstractmethod
     def ListBoards(

@@ -35,7 +35,7 @@ class _SlotKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """A GPU."""
 
 class SlotKind(_SlotKind, metaclass=_SlotKindEnumTypeWrapper):
-    """What a slot is."""
+    """Kind of a slot."""
 
 SLOT_KIND_UNSPECIFIED: SlotKind.ValueType  # 0
 """Not set."""
@@ -74,14 +74,14 @@ class GetClusterResponse(google.protobuf.message.Message):
     version: builtins.str
     """Version of the platform."""
     queued_trials: builtins.int
-    """Trials that wait for slots."""
+    """Number of trials that wait for slots."""
     @property
     def slots(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Slot]:
         """Every slot."""
 
     @property
     def problems(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What keeps the cluster from working, such as a full disk, each with its remedy; empty when all is well."""
+        """Problems of the cluster, such as a full disk, each with its remedy; empty if there are none."""
 
     @property
     def resource_pools(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ResourcePool]:
@@ -103,7 +103,7 @@ global___GetClusterResponse = GetClusterResponse
 
 @typing.final
 class ResourcePool(google.protobuf.message.Message):
-    """Machines that configs name together."""
+    """A resource pool: machines that configs select by one name."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -112,7 +112,7 @@ class ResourcePool(google.protobuf.message.Message):
     name: builtins.str
     """Its name, unique in the cluster."""
     placed_by_engine: builtins.bool
-    """Whether its engine gives out its slots by itself. What holds them is not told here, and they cannot be disabled here."""
+    """Whether its engine assigns its slots. Then their holders are not listed here, and they cannot be disabled here."""
     def __init__(
         self,
         *,
@@ -139,18 +139,18 @@ class Slot(google.protobuf.message.Message):
     slot_id: builtins.int
     """Number of the slot in its pool, from 0."""
     kind: global___SlotKind.ValueType
-    """What it is."""
+    """Kind of the slot."""
     node: builtins.int
-    """Its machine, from 0; the slots of a container are on one machine."""
+    """Number of its machine, from 0. The slots of a container are on one machine."""
     disabled: builtins.bool
     """Whether no run starts on it."""
     draining: builtins.bool
-    """Of a disabled slot: whether a run that holds it goes on to its end."""
+    """Whether the run that holds a disabled slot continues to its end."""
     resource_pool: builtins.str
-    """The pool that it belongs to; its number is unique in the pool."""
+    """Pool of the slot; its number is unique in the pool."""
     @property
     def holder(self) -> global___SlotHolder:
-        """What holds it; absent when it is free."""
+        """Holder of the slot; absent if it is free."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ global___Slot = Slot
 
 @typing.final
 class SlotHolder(google.protobuf.message.Message):
-    """What holds a slot. Its fields are empty where the caller may not see the trial."""
+    """The holder of a slot. Its fields are empty if the caller may not see the trial."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -204,11 +204,11 @@ class DisableSlotsRequest(google.protobuf.message.Message):
     DRAIN_FIELD_NUMBER: builtins.int
     RESOURCE_POOL_FIELD_NUMBER: builtins.int
     drain: builtins.bool
-    """Whether runs that hold them go on to their end. Otherwise those are asked to checkpoint and exit, and their trials
-    wait for other slots.
+    """Whether runs that hold the slots continue to their end. Otherwise they are asked to checkpoint and exit, and
+    their trials wait for other slots.
     """
     resource_pool: builtins.str
-    """Their pool; empty for the default one. A pool whose engine gives out its slots by itself is refused."""
+    """Pool of the slots; empty for the default one. A pool whose engine assigns its slots is refused."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Numbers of the slots in their pool, at least one."""
@@ -245,7 +245,7 @@ class EnableSlotsRequest(google.protobuf.message.Message):
     SLOT_IDS_FIELD_NUMBER: builtins.int
     RESOURCE_POOL_FIELD_NUMBER: builtins.int
     resource_pool: builtins.str
-    """Their pool; empty for the default one. A pool whose engine gives out its slots by itself is refused."""
+    """Pool of the slots; empty for the default one. A pool whose engine assigns its slots is refused."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Numbers of the slots in their pool, at least one."""
@@ -293,7 +293,7 @@ class GetServerConfigResponse(google.protobuf.message.Message):
     CONFIG_FIELD_NUMBER: builtins.int
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The settings by name. Names may change with the version; cluster_defaults is the lowest layer of every config."""
+        """Settings by name. Names may change with the version; cluster_defaults is the lowest layer of every config."""
 
     def __init__(
         self,
@@ -314,9 +314,9 @@ class FollowServerLogRequest(google.protobuf.message.Message):
     TAIL_FIELD_NUMBER: builtins.int
     FOLLOW_FIELD_NUMBER: builtins.int
     tail: builtins.int
-    """How many of the last lines are sent at first; 0 for all that are kept."""
+    """Number of last lines to send first; 0 for all stored lines."""
     follow: builtins.bool
-    """Whether new lines are sent as they are logged. Otherwise the stream ends."""
+    """Whether new lines are sent as they are logged. If not, the stream ends."""
     def __init__(
         self,
         *,
@@ -442,7 +442,7 @@ class ListTemplatesRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Templates on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by name (default) or update_time, such as "update_time desc"."""
     @property
@@ -473,7 +473,7 @@ class ListTemplatesResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def templates(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.template_pb2.Template]:
-        """One page."""
+        """One page of templates."""
 
     def __init__(
         self,

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class ClusterServiceStub(object):
-    """The cluster as a whole, and templates for configs.
-    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """The cluster as a whole, and templates for configs. Verbs: Get returns one object. List returns pages. Set writes
+    one object, whether it exists or not.
     """
 
     def __init__(self, channel):
@@ -84,42 +84,42 @@ class ClusterServiceStub(object):
 
 
 class ClusterServiceServicer(object):
-    """The cluster as a whole, and templates for configs.
-    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """The cluster as a whole, and templates for configs. Verbs: Get returns one object. List returns pages. Set writes
+    one object, whether it exists or not.
     """
 
     def GetCluster(self, request, context):
-        """Returns identity, version, and slots with what they do.
+        """Returns the identity, the version, and the slots with their holders.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetServerConfig(self, request, context):
-        """Returns the settings that the server was started with. Passwords and keys are not among them.
+        """Returns the settings with which the server was started, without passwords and keys.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FollowServerLog(self, request, context):
-        """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
-        experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
-        in which nothing else is.
+        """Sends the last lines of the server's log, at most 1000, then new ones if requested. The server is the process of
+        the experiments service; in an embedded cluster it is the process of all services. After 15 seconds without a
+        line an empty response is sent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DisableSlots(self, request, context):
-        """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster.
+        """Disables slots: no run starts on them until they are enabled again, even after a restart of the cluster.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EnableSlots(self, request, context):
-        """Lets runs start on slots again.
+        """Enables slots: runs may start on them again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -210,8 +210,8 @@ def add_ClusterServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ClusterService(object):
-    """The cluster as a whole, and templates for configs.
-    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """The cluster as a whole, and templates for configs. Verbs: Get returns one object. List returns pages. Set writes
+    one object, whether it exists or not.
     """
 
     @staticmethod

@@ -18,8 +18,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ClusterServiceStub:
-    """The cluster as a whole, and templates for configs.
-    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """The cluster as a whole, and templates for configs. Verbs: Get returns one object. List returns pages. Set writes
+    one object, whether it exists or not.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -27,34 +27,34 @@ class ClusterServiceStub:
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse,
     ]
-    """Returns identity, version, and slots with what they do."""
+    """Returns the identity, the version, and the slots with their holders."""
 
     GetServerConfig: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse,
     ]
-    """Returns the settings that the server was started with. Passwords and keys are not among them."""
+    """Returns the settings with which the server was started, without passwords and keys."""
 
     FollowServerLog: grpc.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogRequest,
         resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse,
     ]
-    """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
-    experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
-    in which nothing else is.
+    """Sends the last lines of the server's log, at most 1000, then new ones if requested. The server is the process of
+    the experiments service; in an embedded cluster it is the process of all services. After 15 seconds without a
+    line an empty response is sent.
     """
 
     DisableSlots: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsRequest,
         resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse,
     ]
-    """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster."""
+    """Disables slots: no run starts on them until they are enabled again, even after a restart of the cluster."""
 
     EnableSlots: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsRequest,
         resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse,
     ]
-    """Lets runs start on slots again."""
+    """Enables slots: runs may start on them again."""
 
     SetTemplate: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
@@ -81,42 +81,42 @@ class ClusterServiceStub:
     """Deletes a template."""
 
 class ClusterServiceAsyncStub:
-    """The cluster as a whole, and templates for configs.
-    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """The cluster as a whole, and templates for configs. Verbs: Get returns one object. List returns pages. Set writes
+    one object, whether it exists or not.
     """
 
     GetCluster: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse,
     ]
-    """Returns identity, version, and slots with what they do."""
+    """Returns the identity, the version, and the slots with their holders."""
 
     GetServerConfig: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse,
     ]
-    """Returns the settings that the server was started with. Passwords and keys are not among them."""
+    """Returns the settings with which the server was started, without passwords and keys."""
 
     FollowServerLog: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogRequest,
         resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse,
     ]
-    """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
-    experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
-    in which nothing else is.
+    """Sends the last lines of the server's log, at most 1000, then new ones if requested. The server is the process of
+    the experiments service; in an embedded cluster it is the process of all services. After 15 seconds without a
+    line an empty response is sent.
     """
 
     DisableSlots: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsRequest,
         resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse,
     ]
-    """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster."""
+    """Disables slots: no run starts on them until they are enabled again, even after a restart of the cluster."""
 
     EnableSlots: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsRequest,
         resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse,
     ]
-    """Lets runs start on slots again."""
+    """Enables slots: runs may start on them again."""
 
     SetTemplate: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
@@ -143,8 +143,8 @@ class ClusterServiceAsyncStub:
     """Deletes a template."""
 
 class ClusterServiceServicer(metaclass=abc.ABCMeta):
-    """The cluster as a whole, and templates for configs.
-    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """The cluster as a whole, and templates for configs. Verbs: Get returns one object. List returns pages. Set writes
+    one object, whether it exists or not.
     """
 
     @abc.abstractmethod
@@ -153,7 +153,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.GetClusterRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse]]:
-        """Returns identity, version, and slots with what they do."""
+        """Returns the identity, the version, and the slots with their holders."""
 
     @abc.abstractmethod
     def GetServerConfig(
@@ -161,7 +161,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse]]:
-        """Returns the settings that the server was started with. Passwords and keys are not among them."""
+        """Returns the settings with which the server was started, without passwords and keys."""
 
     @abc.abstractmethod
     def FollowServerLog(
@@ -169,9 +169,9 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse]]:
-        """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
-        experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
-        in which nothing else is.
+        """Sends the last lines of the server's log, at most 1000, then new ones if requested. The server is the process of
+        the experiments service; in an embedded cluster it is the process of all services. After 15 seconds without a
+        line an empty response is sent.
         """
 
     @abc.abstractmethod
@@ -180,7 +180,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse]]:
-        """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster."""
+        """Disables slots: no run starts on them until they are enabled again, even after a restart of the cluster."""
 
     @abc.abstractmethod
     def EnableSlots(
@@ -188,7 +188,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse]]:
-        """Lets runs start on slots again."""
+        """Enables slots: runs may start on them again."""
 
     @abc.abstractmethod
     def SetTemplate(

@@ -14,7 +14,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ConfigPolicies(google.protobuf.message.Message):
-    """What admins decide for the configs of experiments: for all, or for those of one workspace."""
+    """Policies that admins set for the configs of experiments: for all, or for those of one workspace."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -26,15 +26,15 @@ class ConfigPolicies(google.protobuf.message.Message):
     """Id of the workspace; 0 for the whole cluster."""
     @property
     def invariant_config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """A part of a config, a map. What it sets wins over what configs say."""
+        """A part of a config, as a map. Its fields override those of configs."""
 
     @property
     def constraints(self) -> global___ConfigConstraints:
-        """What configs may ask for."""
+        """Upper limits for configs."""
 
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When they were set last. Output only."""
+        """Time at which they were set last. Output only."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ global___ConfigPolicies = ConfigPolicies
 
 @typing.final
 class ConfigConstraints(google.protobuf.message.Message):
-    """The most that a config may ask for."""
+    """Upper limits for a config."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

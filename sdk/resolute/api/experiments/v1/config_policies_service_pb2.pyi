@@ -47,11 +47,11 @@ class SetConfigPoliciesResponse(google.protobuf.message.Message):
     WARNINGS_FIELD_NUMBER: builtins.int
     @property
     def policies(self) -> resolute.api.experiments.v1.config_policies_pb2.ConfigPolicies:
-        """The policies as they are now."""
+        """The current policies."""
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What in them has no effect, because the cluster's policies decide it."""
+        """Parts of the policies without effect, because the cluster's policies override them."""
 
     def __init__(
         self,

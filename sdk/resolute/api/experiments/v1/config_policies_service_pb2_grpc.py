@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class ConfigPoliciesServiceStub(object):
-    """Policies for the configs of experiments. They hold from the next submission, continuation or change of a job on; experiments
-    that were submitted before stay as they are. What the cluster sets wins over what the workspace sets, and both over the config.
+    """Policies for the configs of experiments. They apply from the next submission, continuation or change of a job on;
+    earlier experiments are not changed. The cluster's policies override those of the workspace, and both override the
+    config.
     """
 
     def __init__(self, channel):
@@ -54,19 +55,20 @@ class ConfigPoliciesServiceStub(object):
 
 
 class ConfigPoliciesServiceServicer(object):
-    """Policies for the configs of experiments. They hold from the next submission, continuation or change of a job on; experiments
-    that were submitted before stay as they are. What the cluster sets wins over what the workspace sets, and both over the config.
+    """Policies for the configs of experiments. They apply from the next submission, continuation or change of a job on;
+    earlier experiments are not changed. The cluster's policies override those of the workspace, and both override the
+    config.
     """
 
     def SetConfigPolicies(self, request, context):
-        """Sets the policies of the cluster or of a workspace, in place of all that were there.
+        """Sets the policies of the cluster or of a workspace, replacing the previous ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetConfigPolicies(self, request, context):
-        """Returns the policies of the cluster or of a workspace; none is an empty message.
+        """Returns the policies of the cluster or of a workspace; an empty message if there are none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -106,8 +108,9 @@ def add_ConfigPoliciesServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ConfigPoliciesService(object):
-    """Policies for the configs of experiments. They hold from the next submission, continuation or change of a job on; experiments
-    that were submitted before stay as they are. What the cluster sets wins over what the workspace sets, and both over the config.
+    """Policies for the configs of experiments. They apply from the next submission, continuation or change of a job on;
+    earlier experiments are not changed. The cluster's policies override those of the workspace, and both override the
+    config.
     """
 
     @staticmethod

@@ -18,8 +18,9 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ConfigPoliciesServiceStub:
-    """Policies for the configs of experiments. They hold from the next submission, continuation or change of a job on; experiments
-    that were submitted before stay as they are. What the cluster sets wins over what the workspace sets, and both over the config.
+    """Policies for the configs of experiments. They apply from the next submission, continuation or change of a job on;
+    earlier experiments are not changed. The cluster's policies override those of the workspace, and both override the
+    config.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -27,13 +28,13 @@ class ConfigPoliciesServiceStub:
         resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesRequest,
         resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesResponse,
     ]
-    """Sets the policies of the cluster or of a workspace, in place of all that were there."""
+    """Sets the policies of the cluster or of a workspace, replacing the previous ones."""
 
     GetConfigPolicies: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesRequest,
         resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesResponse,
     ]
-    """Returns the policies of the cluster or of a workspace; none is an empty message."""
+    """Returns the policies of the cluster or of a workspace; an empty message if there are none."""
 
     DeleteConfigPolicies: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.config_policies_service_pb2.DeleteConfigPoliciesRequest,
@@ -42,21 +43,22 @@ class ConfigPoliciesServiceStub:
     """Removes the policies of the cluster or of a workspace. May be repeated."""
 
 class ConfigPoliciesServiceAsyncStub:
-    """Policies for the configs of experiments. They hold from the next submission, continuation or change of a job on; experiments
-    that were submitted before stay as they are. What the cluster sets wins over what the workspace sets, and both over the config.
+    """Policies for the configs of experiments. They apply from the next submission, continuation or change of a job on;
+    earlier experiments are not changed. The cluster's policies override those of the workspace, and both override the
+    config.
     """
 
     SetConfigPolicies: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesRequest,
         resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesResponse,
     ]
-    """Sets the policies of the cluster or of a workspace, in place of all that were there."""
+    """Sets the policies of the cluster or of a workspace, replacing the previous ones."""
 
     GetConfigPolicies: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesRequest,
         resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesResponse,
     ]
-    """Returns the policies of the cluster or of a workspace; none is an empty message."""
+    """Returns the policies of the cluster or of a workspace; an empty message if there are none."""
 
     DeleteConfigPolicies: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.config_policies_service_pb2.DeleteConfigPoliciesRequest,
@@ -65,8 +67,9 @@ class ConfigPoliciesServiceAsyncStub:
     """Removes the policies of the cluster or of a workspace. May be repeated."""
 
 class ConfigPoliciesServiceServicer(metaclass=abc.ABCMeta):
-    """Policies for the configs of experiments. They hold from the next submission, continuation or change of a job on; experiments
-    that were submitted before stay as they are. What the cluster sets wins over what the workspace sets, and both over the config.
+    """Policies for the configs of experiments. They apply from the next submission, continuation or change of a job on;
+    earlier experiments are not changed. The cluster's policies override those of the workspace, and both override the
+    config.
     """
 
     @abc.abstractmethod
@@ -75,7 +78,7 @@ class ConfigPoliciesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.config_policies_service_pb2.SetConfigPoliciesResponse]]:
-        """Sets the policies of the cluster or of a workspace, in place of all that were there."""
+        """Sets the policies of the cluster or of a workspace, replacing the previous ones."""
 
     @abc.abstractmethod
     def GetConfigPolicies(
@@ -83,7 +86,7 @@ class ConfigPoliciesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.config_policies_service_pb2.GetConfigPoliciesResponse]]:
-        """Returns the policies of the cluster or of a workspace; none is an empty message."""
+        """Returns the policies of the cluster or of a workspace; an empty message if there are none."""
 
     @abc.abstractmethod
     def DeleteConfigPolicies(

@@ -16,7 +16,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Continuation(google.protobuf.message.Message):
-    """What a continuation keeps, and what it starts again."""
+    """The parts of an experiment that a continuation keeps, and those that start again."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -28,26 +28,26 @@ class Continuation(google.protobuf.message.Message):
     WARNINGS_FIELD_NUMBER: builtins.int
     CONFIG_FIELD_NUMBER: builtins.int
     keeps_search: builtins.bool
-    """Whether the decisions of the search so far, its rungs and random numbers stay."""
+    """Whether the search keeps its decisions so far, its rungs and its random numbers."""
     max_trials: builtins.int
-    """Number of trials of the search from now on; absent if it stays as it is."""
+    """New number of trials of the search; absent if unchanged."""
     max_length: builtins.int
-    """Length (or time) of its longest trial from now on, in the unit of the config; absent if it stays as it is."""
+    """New length (or time) of its longest trial, in the unit of the config; absent if unchanged."""
     @property
     def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ContinuedTrial]:
-        """Trials that go on, each as itself."""
+        """Trials that continue under their identity."""
 
     @property
     def changed_fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Fields of the config that change, by their paths."""
+        """Paths of the config fields that change."""
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What of the config has no effect here, and other advice, for people."""
+        """Warnings for people, such as config fields without effect."""
 
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The whole config from now on, defaults filled in: a map."""
+        """The new complete config, with defaults: a map."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class ContinuedTrial(google.protobuf.message.Message):
     KEEPS_WEIGHTS_FIELD_NUMBER: builtins.int
     KEEPS_STEPS_FIELD_NUMBER: builtins.int
     keeps_weights: builtins.bool
-    """Whether the weights of its newest checkpoint are kept; if not, it starts without one."""
+    """Whether the weights of its latest checkpoint are kept; if not, it starts without a checkpoint."""
     keeps_steps: builtins.bool
-    """Whether the count of steps continues from that checkpoint; if not, it starts at zero."""
+    """Whether its steps continue from that checkpoint; if not, they start at zero."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
-        """The trial as it was when this was asked."""
+        """The trial at the time of the request."""
 
     def __init__(
         self,

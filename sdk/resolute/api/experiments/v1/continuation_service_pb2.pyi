@@ -25,16 +25,20 @@ class ContinueExperimentRequest(google.protobuf.message.Message):
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
     CONFIG_IS_WHOLE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
+    """UUID that the client chooses for this call and sends again if it repeats the call; empty if it does not repeat
+    calls.
+    """
     config_yaml: builtins.str
     """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
-    """Only tell what would be kept."""
+    """Whether to only return what would be kept."""
     config_is_whole: builtins.bool
-    """Whether config_yaml is the whole config: what it leaves out is as in a new experiment, not as it was."""
+    """Whether config_yaml is the whole config: missing fields get the defaults of a new experiment, not their previous
+    values.
+    """
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -52,7 +56,7 @@ global___ContinueExperimentRequest = ContinueExperimentRequest
 
 @typing.final
 class ContinueExperimentResponse(google.protobuf.message.Message):
-    """Response of ContinueExperiment. What cannot go on is FAILED_PRECONDITION."""
+    """Response of ContinueExperiment. FAILED_PRECONDITION if the experiment cannot continue."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -64,7 +68,7 @@ class ContinueExperimentResponse(google.protobuf.message.Message):
 
     @property
     def continuation(self) -> resolute.api.experiments.v1.continuation_pb2.Continuation:
-        """What is kept."""
+        """The parts that are kept."""
 
     def __init__(
         self,
@@ -89,16 +93,20 @@ class ContinueTrialRequest(google.protobuf.message.Message):
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
     CONFIG_IS_WHOLE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
+    """UUID that the client chooses for this call and sends again if it repeats the call; empty if it does not repeat
+    calls.
+    """
     config_yaml: builtins.str
     """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
-    """Only tell what would be kept."""
+    """Whether to only return what would be kept."""
     config_is_whole: builtins.bool
-    """Whether config_yaml is the whole config: what it leaves out is as in a new experiment, not as it was."""
+    """Whether config_yaml is the whole config: missing fields get the defaults of a new experiment, not their previous
+    values.
+    """
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Which one."""
+        """The trial."""
 
     def __init__(
         self,
@@ -128,7 +136,7 @@ class ContinueTrialResponse(google.protobuf.message.Message):
 
     @property
     def continuation(self) -> resolute.api.experiments.v1.continuation_pb2.Continuation:
-        """What is kept."""
+        """The parts that are kept."""
 
     def __init__(
         self,
@@ -154,16 +162,20 @@ class ForkExperimentRequest(google.protobuf.message.Message):
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
     CONFIG_IS_WHOLE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
+    """UUID that the client chooses for this call and sends again if it repeats the call; empty if it does not repeat
+    calls.
+    """
     config_yaml: builtins.str
     """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
-    """Only tell what would be kept."""
+    """Whether to only return what would be kept."""
     config_is_whole: builtins.bool
-    """Whether config_yaml is the whole config: what it leaves out is as in a new experiment, not as it was."""
+    """Whether config_yaml is the whole config: missing fields get the defaults of a new experiment, not their previous
+    values.
+    """
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -193,7 +205,7 @@ class ForkExperimentResponse(google.protobuf.message.Message):
 
     @property
     def continuation(self) -> resolute.api.experiments.v1.continuation_pb2.Continuation:
-        """What is kept."""
+        """The parts that are kept."""
 
     def __init__(
         self,

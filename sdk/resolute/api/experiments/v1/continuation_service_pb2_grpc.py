@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class ContinuationServiceStub(object):
-    """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
+    """Continues work: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call tells what it keeps; with validate_only it does nothing else.
+    Each call returns what it keeps. With validate_only it changes nothing.
     """
 
     def __init__(self, channel):
@@ -55,28 +55,28 @@ class ContinuationServiceStub(object):
 
 
 class ContinuationServiceServicer(object):
-    """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
+    """Continues work: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call tells what it keeps; with validate_only it does nothing else.
+    Each call returns what it keeps. With validate_only it changes nothing.
     """
 
     def ContinueExperiment(self, request, context):
-        """Lets an experiment go on as itself: trials that failed are tried again from their checkpoints, and its search gets what
-        the overrides give it.
+        """Continues an experiment under its identity: failed trials are retried from their checkpoints, and its search is
+        extended as the overrides say.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ContinueTrial(self, request, context):
-        """Creates an experiment whose one trial starts from the newest checkpoint of another.
+        """Creates an experiment whose only trial starts from the latest checkpoint of another trial.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForkExperiment(self, request, context):
-        """Creates an experiment from the config and the code of another, without its weights.
+        """Creates an experiment from the config and the code of another one, without its weights.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -109,9 +109,9 @@ def add_ContinuationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ContinuationService(object):
-    """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
+    """Continues work: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call tells what it keeps; with validate_only it does nothing else.
+    Each call returns what it keeps. With validate_only it changes nothing.
     """
 
     @staticmethod

@@ -18,9 +18,9 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ContinuationServiceStub:
-    """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
+    """Continues work: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call tells what it keeps; with validate_only it does nothing else.
+    Each call returns what it keeps. With validate_only it changes nothing.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -28,52 +28,52 @@ class ContinuationServiceStub:
         resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentRequest,
         resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentResponse,
     ]
-    """Lets an experiment go on as itself: trials that failed are tried again from their checkpoints, and its search gets what
-    the overrides give it.
+    """Continues an experiment under its identity: failed trials are retried from their checkpoints, and its search is
+    extended as the overrides say.
     """
 
     ContinueTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialRequest,
         resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialResponse,
     ]
-    """Creates an experiment whose one trial starts from the newest checkpoint of another."""
+    """Creates an experiment whose only trial starts from the latest checkpoint of another trial."""
 
     ForkExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentRequest,
         resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentResponse,
     ]
-    """Creates an experiment from the config and the code of another, without its weights."""
+    """Creates an experiment from the config and the code of another one, without its weights."""
 
 class ContinuationServiceAsyncStub:
-    """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
+    """Continues work: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call tells what it keeps; with validate_only it does nothing else.
+    Each call returns what it keeps. With validate_only it changes nothing.
     """
 
     ContinueExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentRequest,
         resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentResponse,
     ]
-    """Lets an experiment go on as itself: trials that failed are tried again from their checkpoints, and its search gets what
-    the overrides give it.
+    """Continues an experiment under its identity: failed trials are retried from their checkpoints, and its search is
+    extended as the overrides say.
     """
 
     ContinueTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialRequest,
         resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialResponse,
     ]
-    """Creates an experiment whose one trial starts from the newest checkpoint of another."""
+    """Creates an experiment whose only trial starts from the latest checkpoint of another trial."""
 
     ForkExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentRequest,
         resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentResponse,
     ]
-    """Creates an experiment from the config and the code of another, without its weights."""
+    """Creates an experiment from the config and the code of another one, without its weights."""
 
 class ContinuationServiceServicer(metaclass=abc.ABCMeta):
-    """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
+    """Continues work: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call tells what it keeps; with validate_only it does nothing else.
+    Each call returns what it keeps. With validate_only it changes nothing.
     """
 
     @abc.abstractmethod
@@ -82,8 +82,8 @@ class ContinuationServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.continuation_service_pb2.ContinueExperimentResponse]]:
-        """Lets an experiment go on as itself: trials that failed are tried again from their checkpoints, and its search gets what
-        the overrides give it.
+        """Continues an experiment under its identity: failed trials are retried from their checkpoints, and its search is
+        extended as the overrides say.
         """
 
     @abc.abstractmethod
@@ -92,7 +92,7 @@ class ContinuationServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.continuation_service_pb2.ContinueTrialResponse]]:
-        """Creates an experiment whose one trial starts from the newest checkpoint of another."""
+        """Creates an experiment whose only trial starts from the latest checkpoint of another trial."""
 
     @abc.abstractmethod
     def ForkExperiment(
@@ -100,6 +100,6 @@ class ContinuationServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.continuation_service_pb2.ForkExperimentResponse]]:
-        """Creates an experiment from the config and the code of another, without its weights."""
+        """Creates an experiment from the config and the code of another one, without its weights."""
 
 def add_ContinuationServiceServicer_to_server(servicer: ContinuationServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -53,10 +53,10 @@ class _ExperimentStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper
     EXPERIMENT_STATE_DELETED: _ExperimentState.ValueType  # 11
     """Removed; only its tombstone is left."""
     EXPERIMENT_STATE_DELETE_FAILED: _ExperimentState.ValueType  # 12
-    """Its removal failed and can be asked for again."""
+    """Its removal failed and can be requested again."""
 
 class ExperimentState(_ExperimentState, metaclass=_ExperimentStateEnumTypeWrapper):
-    """Life of an experiment."""
+    """State of an experiment."""
 
 EXPERIMENT_STATE_UNSPECIFIED: ExperimentState.ValueType  # 0
 """Never sent."""
@@ -83,7 +83,7 @@ EXPERIMENT_STATE_DELETING: ExperimentState.ValueType  # 10
 EXPERIMENT_STATE_DELETED: ExperimentState.ValueType  # 11
 """Removed; only its tombstone is left."""
 EXPERIMENT_STATE_DELETE_FAILED: ExperimentState.ValueType  # 12
-"""Its removal failed and can be asked for again."""
+"""Its removal failed and can be requested again."""
 global___ExperimentState = ExperimentState
 
 class _ExperimentKind:
@@ -95,23 +95,23 @@ class _ExperimentKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper.
     EXPERIMENT_KIND_UNSPECIFIED: _ExperimentKind.ValueType  # 0
     """As SEARCH."""
     EXPERIMENT_KIND_SEARCH: _ExperimentKind.ValueType  # 1
-    """It trains: its search decides which trials there are."""
+    """It trains: its search decides which trials exist."""
     EXPERIMENT_KIND_COMMAND: _ExperimentKind.ValueType  # 2
-    """It runs one command, as one trial. Nobody takes its slots for something more urgent."""
+    """It runs one command, as one trial. It is not preempted for more urgent experiments."""
     EXPERIMENT_KIND_TENSORBOARD: _ExperimentKind.ValueType  # 3
-    """It serves TensorBoard, as one trial. Nobody takes its slots for something more urgent."""
+    """It serves TensorBoard, as one trial. It is not preempted for more urgent experiments."""
 
 class ExperimentKind(_ExperimentKind, metaclass=_ExperimentKindEnumTypeWrapper):
-    """What an experiment is for."""
+    """Kind of an experiment."""
 
 EXPERIMENT_KIND_UNSPECIFIED: ExperimentKind.ValueType  # 0
 """As SEARCH."""
 EXPERIMENT_KIND_SEARCH: ExperimentKind.ValueType  # 1
-"""It trains: its search decides which trials there are."""
+"""It trains: its search decides which trials exist."""
 EXPERIMENT_KIND_COMMAND: ExperimentKind.ValueType  # 2
-"""It runs one command, as one trial. Nobody takes its slots for something more urgent."""
+"""It runs one command, as one trial. It is not preempted for more urgent experiments."""
 EXPERIMENT_KIND_TENSORBOARD: ExperimentKind.ValueType  # 3
-"""It serves TensorBoard, as one trial. Nobody takes its slots for something more urgent."""
+"""It serves TensorBoard, as one trial. It is not preempted for more urgent experiments."""
 global___ExperimentKind = ExperimentKind
 
 class _ExperimentActivity:
@@ -121,7 +121,7 @@ class _ExperimentActivity:
 class _ExperimentActivityEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ExperimentActivity.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     EXPERIMENT_ACTIVITY_UNSPECIFIED: _ExperimentActivity.ValueType  # 0
-    """Nothing to tell: it is paused, ending or ended."""
+    """No activity: it is paused, ending or ended."""
     EXPERIMENT_ACTIVITY_QUEUED: _ExperimentActivity.ValueType  # 1
     """It is ACTIVE, and no trial has slots."""
     EXPERIMENT_ACTIVITY_STARTING: _ExperimentActivity.ValueType  # 2
@@ -131,13 +131,13 @@ class _ExperimentActivityEnumTypeWrapper(google.protobuf.internal.enum_type_wrap
     EXPERIMENT_ACTIVITY_STOPPING: _ExperimentActivity.ValueType  # 4
     """It is ACTIVE, and its last trials with slots were asked to checkpoint and exit."""
     EXPERIMENT_ACTIVITY_PAUSING: _ExperimentActivity.ValueType  # 5
-    """It is PAUSED, and some trials have not left yet."""
+    """It is PAUSED, and some trials have not exited yet."""
 
 class ExperimentActivity(_ExperimentActivity, metaclass=_ExperimentActivityEnumTypeWrapper):
-    """What the trials of an experiment are doing, for display."""
+    """Activity of an experiment's trials, for display."""
 
 EXPERIMENT_ACTIVITY_UNSPECIFIED: ExperimentActivity.ValueType  # 0
-"""Nothing to tell: it is paused, ending or ended."""
+"""No activity: it is paused, ending or ended."""
 EXPERIMENT_ACTIVITY_QUEUED: ExperimentActivity.ValueType  # 1
 """It is ACTIVE, and no trial has slots."""
 EXPERIMENT_ACTIVITY_STARTING: ExperimentActivity.ValueType  # 2
@@ -147,19 +147,19 @@ EXPERIMENT_ACTIVITY_RUNNING: ExperimentActivity.ValueType  # 3
 EXPERIMENT_ACTIVITY_STOPPING: ExperimentActivity.ValueType  # 4
 """It is ACTIVE, and its last trials with slots were asked to checkpoint and exit."""
 EXPERIMENT_ACTIVITY_PAUSING: ExperimentActivity.ValueType  # 5
-"""It is PAUSED, and some trials have not left yet."""
+"""It is PAUSED, and some trials have not exited yet."""
 global___ExperimentActivity = ExperimentActivity
 
 @typing.final
 class ExperimentKey(google.protobuf.message.Message):
-    """Names an experiment by its number or its UUID."""
+    """The key of an experiment: its number or its UUID."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NUMBER_FIELD_NUMBER: builtins.int
     EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     number: builtins.int
-    """Small number, from 1."""
+    """Number, from 1."""
     experiment_id: builtins.str
     """UUID."""
     def __init__(
@@ -176,7 +176,9 @@ global___ExperimentKey = ExperimentKey
 
 @typing.final
 class Experiment(google.protobuf.message.Message):
-    """A config with a model definition; it owns trials. The service sets all fields; those that UpdateExperiment takes say so."""
+    """A config with a model definition; it owns trials. The service sets all fields; UpdateExperiment can change those
+    that mention it.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -224,25 +226,27 @@ class Experiment(google.protobuf.message.Message):
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
-    """Small number for people, from 1."""
+    """Number for people, from 1."""
     name: builtins.str
-    """Name, first from the config. 1 to 10,000 characters. UpdateExperiment takes it."""
+    """Name, initially from the config. 1 to 10,000 characters. UpdateExperiment can change it."""
     description: builtins.str
-    """Description, first from the config. At most 100,000 characters. UpdateExperiment takes it."""
+    """Description, initially from the config. At most 100,000 characters. UpdateExperiment can change it."""
     notes: builtins.str
-    """Notes of people, Markdown. At most 1,000,000 characters. Only when one experiment is asked for. UpdateExperiment takes them."""
+    """Notes of users, in Markdown. At most 1,000,000 characters. Only if one experiment is requested. UpdateExperiment
+    can change them.
+    """
     state: global___ExperimentState.ValueType
-    """Life of the experiment."""
+    """State of the experiment."""
     activity: global___ExperimentActivity.ValueType
-    """What its trials are doing."""
+    """Activity of its trials."""
     archived: builtins.bool
-    """Whether it is hidden from lists that ask for no archived ones."""
+    """Whether it is archived: lists can leave out archived experiments."""
     owner_id: builtins.int
-    """User who submitted it; absent when that is no user of this cluster any more."""
+    """User who submitted it; absent if it is no longer a user of this cluster."""
     owner_name: builtins.str
     """Name of the owner, for display."""
     workspace_id: builtins.int
-    """Workspace that it belongs to."""
+    """Workspace of the experiment."""
     workspace_name: builtins.str
     """Name of the workspace, for display."""
     project_id: builtins.int
@@ -250,81 +254,81 @@ class Experiment(google.protobuf.message.Message):
     project_name: builtins.str
     """Name of the project, for display."""
     progress: builtins.float
-    """Done share in [0, 1]."""
+    """Completed share in [0, 1]."""
     trial_count: builtins.int
-    """Trials created so far."""
+    """Number of trials created so far."""
     searcher_name: builtins.str
     """Name of the search method."""
     searcher_metric: builtins.str
-    """Name of the validation metric that decides; empty for none."""
+    """Name of the validation metric by which the search decides; empty for none."""
     smaller_is_better: builtins.bool
     """Whether smaller values of it are better."""
     failure: builtins.str
-    """Why it is in ERROR, for people; empty otherwise."""
+    """Reason why it is in ERROR, for people; empty otherwise."""
     revision: builtins.int
-    """Grows with every change of it or of its trials; for watches."""
+    """Revision for watches, which grows with every change of it or of its trials."""
     etag: builtins.str
-    """Changes with every UpdateExperiment and with changes of its config; for conditional updates."""
+    """Version for conditional updates, which changes with every UpdateExperiment and with changes of the config."""
     model_definition_bytes: builtins.int
-    """Bytes of the model definition, compressed."""
+    """Compressed size of the model definition in bytes."""
     unmanaged: builtins.bool
     """Whether its trials run outside of the cluster."""
     external_id: builtins.str
-    """What names it there; absent for none."""
+    """External identifier; absent for none."""
     wait_reason: builtins.str
-    """Why the first of its waiting trials waits, as of the scheduler's last pass; empty when none does."""
+    """Reason why the first of its waiting trials waits, as of the scheduler's last pass; empty if none does."""
     warning: builtins.str
-    """What is wrong with it although it runs or has ended well, for people: that no trial has reported the metric of its search, or
-    that its import is not whole. Empty otherwise.
+    """Warning for people about a running or successful experiment: no trial has reported the metric of its search, or
+    its import is not complete. Empty otherwise.
     """
     kind: global___ExperimentKind.ValueType
-    """What it is for."""
+    """Kind of the experiment."""
     importing: builtins.bool
-    """Whether its import from another cluster has begun and is not whole."""
+    """Whether its import from another cluster is not complete."""
     best_trial_number: builtins.int
-    """Number of the trial that has it; zero without one."""
+    """Number of the trial with the best validation; zero without one."""
     steps_per_second: builtins.float
-    """Steps per second of all its trials that run, together; absent unless some run and have reported twice."""
+    """Sum of the steps per second of its running trials; absent unless some of them have reported twice."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Labels, first from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment takes them."""
+        """Labels, initially from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment can change them."""
 
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The whole config, defaults filled in: a map. Only when one experiment is asked for."""
+        """The complete config, with defaults: a map. Only if one experiment is requested."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was submitted."""
+        """Time at which it was submitted."""
 
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended; absent before."""
+        """Time at which it ended; absent before."""
 
     @property
     def source(self) -> global___CodeSource:
-        """The git work tree that its code came from; absent where none was told. Only when one experiment is asked for."""
+        """The git work tree of its code; absent if none was given. Only if one experiment is requested."""
 
     @property
     def trial_state_counts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TrialStateCount]:
-        """How many of its trials are in each state, for those states that some are in."""
+        """Number of its trials in each state, without states that no trial has."""
 
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When one of its trials first got slots; absent before."""
+        """Time at which one of its trials first got slots; absent before."""
 
     @property
     def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it will be done, as fast as it was so far; absent unless it runs, and until that can be told."""
+        """Expected time of its end, at its speed so far; absent unless it runs, and before the speed is known."""
 
     @property
     def best_validation(self) -> resolute.api.experiments.v1.trial_pb2.Validation:
-        """The best validation of all its trials, of what no later run superseded; absent before the first finite value."""
+        """Best validation of all its trials, without superseded values; absent before the first finite value."""
 
     @property
     def checkpoint_directories(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Where its runs kept their checkpoints and TensorBoard files, if that is not the directory in its config: pools of containers give
-        each workspace a directory of its own. Only when one experiment is asked for.
+        """Directories of its runs' checkpoints and TensorBoard files, if they differ from the one in its config: pools with
+        containers give each workspace a directory of its own. Only if one experiment is requested.
         """
 
     def __init__(
@@ -387,7 +391,7 @@ global___Experiment = Experiment
 
 @typing.final
 class TrialStateCount(google.protobuf.message.Message):
-    """How many trials of an experiment are in one state."""
+    """Number of trials of an experiment in one state."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -396,7 +400,7 @@ class TrialStateCount(google.protobuf.message.Message):
     state: resolute.api.experiments.v1.trial_pb2.TrialState.ValueType
     """The state."""
     count: builtins.int
-    """Trials in it."""
+    """Number of trials in this state."""
     def __init__(
         self,
         *,
@@ -409,7 +413,7 @@ global___TrialStateCount = TrialStateCount
 
 @typing.final
 class CodeSource(google.protobuf.message.Message):
-    """The git work tree that code was submitted from, as the client saw it."""
+    """The git work tree from which code was submitted, as reported by the client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -418,15 +422,15 @@ class CodeSource(google.protobuf.message.Message):
     GIT_DIFF_FIELD_NUMBER: builtins.int
     GIT_DIFF_TRUNCATED_FIELD_NUMBER: builtins.int
     git_commit: builtins.str
-    """Commit that was checked out: 40 or 64 hex digits in lower case."""
+    """Commit of the work tree: 40 or 64 hex digits in lower case."""
     git_branch: builtins.str
     """Branch, at most 1,000 characters; empty for none."""
     git_diff: builtins.str
-    """How the submitted files differ from the commit, as `git diff` writes it, secrets masked. At most 262,144 bytes. Files that
-    git does not track are not in it.
+    """Difference between the submitted files and the commit, in the format of `git diff`, with secrets masked. At most
+    262,144 bytes. Untracked files are not included.
     """
     git_diff_truncated: builtins.bool
-    """Whether the diff was longer and is cut."""
+    """Whether the diff is truncated."""
     def __init__(
         self,
         *,

@@ -20,7 +20,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ExperimentSpec(google.protobuf.message.Message):
-    """What is to be created, beside the model definition."""
+    """The experiment to create, without its model definition."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -31,18 +31,18 @@ class ExperimentSpec(google.protobuf.message.Message):
     SOURCE_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
     config_yaml: builtins.str
-    """The config as its author wrote it: YAML, at most 1 MiB."""
+    """The user's config: YAML, at most 1 MiB."""
     template: builtins.str
-    """Name of a template to merge under it; empty for none."""
+    """Name of a template to merge below it; empty for none."""
     paused: builtins.bool
-    """Create it paused."""
+    """Whether it is created paused."""
     test_mode: builtins.bool
-    """Rewrite the config to train one batch."""
+    """Whether the config is rewritten to train one batch."""
     kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
-    """What it is for; one that is no SEARCH has the search method "single"."""
+    """Kind of the experiment; kinds other than SEARCH have the search method "single"."""
     @property
     def source(self) -> resolute.api.experiments.v1.experiment_pb2.CodeSource:
-        """The git work tree that the code comes from; absent for none."""
+        """The git work tree of the code; absent for none."""
 
     def __init__(
         self,
@@ -69,12 +69,14 @@ class CreateExperimentRequest(google.protobuf.message.Message):
     SPEC_FIELD_NUMBER: builtins.int
     MODEL_DEFINITION_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+    repeat calls.
+    """
     model_definition: builtins.bytes
     """The model definition: a gzipped tar archive, at most 2 MiB. Empty for none."""
     @property
     def spec(self) -> global___ExperimentSpec:
-        """What is to be created."""
+        """The experiment to create."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class CreateExperimentResponse(google.protobuf.message.Message):
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What in the config has no effect here, and other advice, for people."""
+        """Warnings for people, such as config fields without effect."""
 
     def __init__(
         self,
@@ -123,17 +125,19 @@ class CreateExperimentInChunksRequest(google.protobuf.message.Message):
 
     @typing.final
     class Header(google.protobuf.message.Message):
-        """What is to be created."""
+        """The experiment to create."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         REQUEST_ID_FIELD_NUMBER: builtins.int
         SPEC_FIELD_NUMBER: builtins.int
         request_id: builtins.str
-        """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+        """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+        repeat calls.
+        """
         @property
         def spec(self) -> global___ExperimentSpec:
-            """What is to be created."""
+            """The experiment to create."""
 
         def __init__(
             self,
@@ -150,7 +154,7 @@ class CreateExperimentInChunksRequest(google.protobuf.message.Message):
     """The next bytes of the archive, at most 1 MiB."""
     @property
     def header(self) -> global___CreateExperimentInChunksRequest.Header:
-        """What is to be created."""
+        """The experiment to create."""
 
     def __init__(
         self,
@@ -178,7 +182,7 @@ class CreateExperimentInChunksResponse(google.protobuf.message.Message):
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """As in CreateExperimentResponse."""
+        """Warnings, as in CreateExperimentResponse."""
 
     def __init__(
         self,
@@ -202,7 +206,7 @@ class ValidateConfigRequest(google.protobuf.message.Message):
     config_yaml: builtins.str
     """The config: YAML, at most 1 MiB."""
     template: builtins.str
-    """Name of a template to merge under it; empty for none."""
+    """Name of a template to merge below it; empty for none."""
     def __init__(
         self,
         *,
@@ -215,7 +219,7 @@ global___ValidateConfigRequest = ValidateConfigRequest
 
 @typing.final
 class ValidateConfigResponse(google.protobuf.message.Message):
-    """Response of ValidateConfig. A wrong config is INVALID_ARGUMENT."""
+    """Response of ValidateConfig. INVALID_ARGUMENT for a wrong config."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -224,15 +228,15 @@ class ValidateConfigResponse(google.protobuf.message.Message):
     SEARCH_FIELD_NUMBER: builtins.int
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The whole config, defaults filled in: a map."""
+        """The complete config, with defaults: a map."""
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """As in CreateExperimentResponse."""
+        """Warnings, as in CreateExperimentResponse."""
 
     @property
     def search(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
-        """The search that an experiment with this config would run, such as PreviewSearch takes it."""
+        """The search that an experiment with this config would run, in the form for PreviewSearch."""
 
     def __init__(
         self,
@@ -255,10 +259,10 @@ class GetExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     BRIEF_FIELD_NUMBER: builtins.int
     brief: builtins.bool
-    """Leave out its config, its notes and where its code came from, which may be large."""
+    """Whether to leave out its config, its notes and the source of its code, which may be large."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -312,26 +316,27 @@ class ListExperimentsRequest(google.protobuf.message.Message):
     FILTER_FIELD_NUMBER: builtins.int
     INCLUDE_TOTALS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Experiments on a page: 0 for 100, at most 1000; larger values are lowered to that."""
+    """Experiments on a page: 0 for 100, at most 1000; larger values are reduced."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
-    """Order by number, name, create_time, end_time, state, progress, owner_name, workspace_name, project_name, searcher_metric or
-    best_validation, each with or without "desc", several with commas between them; "number desc" if empty. Experiments
-    that have no value come last. "best_validation" begins with the best of each metric, whether small or large values are better.
+    """Order by number, name, create_time, end_time, state, progress, owner_name, workspace_name, project_name,
+    searcher_metric or best_validation, each with or without "desc", several with commas between them; "number desc"
+    if empty. Experiments without a value come last. "best_validation" starts with the best of each metric, whether
+    small or large values are better.
     """
     name_contains: builtins.str
     """Only experiments with this text in their name, in any case; empty for all."""
     archived: builtins.bool
-    """Only those that are archived, or are not; absent for both."""
+    """Only archived ones, or only others; absent for both."""
     filter: builtins.str
-    """Only experiments for which this holds, at most 2,000 characters, such as
-    `val_loss < 0.1 and lr > 1e-3 and (state = failed or label = small)`. Words without a field are parts of the name. A name that is no
-    field is that of the metric of a search, of which the best value counts, or of a hyperparameter, which some trial
-    must have so. Where it compares `archived`, the field archived does not count.
+    """Filter that experiments must match, at most 2,000 characters, such as `val_loss < 0.1 and lr > 1e-3 and (state =
+    failed or label = small)`. Words without a field are searched for in the name. A name that is not a field is the
+    metric of a search, whose best value counts, or a hyperparameter, for which some trial must match. If it compares
+    `archived`, the field archived is ignored.
     """
     include_totals: builtins.bool
-    """Also give the totals of all experiments that are wanted, on whichever page they are."""
+    """Whether to also return totals over all matching experiments, on all pages."""
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType]:
         """Only experiments in one of these states; empty for all but DELETED."""
@@ -389,14 +394,14 @@ class ListExperimentsResponse(google.protobuf.message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     TOTALS_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def experiments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.experiment_pb2.Experiment]:
         """The experiments, without configs and notes."""
 
     @property
     def totals(self) -> global___ExperimentTotals:
-        """Only where they were asked for."""
+        """Totals, if they were requested."""
 
     def __init__(
         self,
@@ -412,13 +417,13 @@ global___ListExperimentsResponse = ListExperimentsResponse
 
 @typing.final
 class ExperimentTotals(google.protobuf.message.Message):
-    """What some experiments are together."""
+    """Totals over some experiments."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     @typing.final
     class StateCount(google.protobuf.message.Message):
-        """How many experiments are in one state."""
+        """Number of experiments in one state."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -427,7 +432,7 @@ class ExperimentTotals(google.protobuf.message.Message):
         state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType
         """The state."""
         count: builtins.int
-        """Experiments in it."""
+        """Number of experiments in this state."""
         def __init__(
             self,
             *,
@@ -439,10 +444,10 @@ class ExperimentTotals(google.protobuf.message.Message):
     STATES_FIELD_NUMBER: builtins.int
     TRIALS_FIELD_NUMBER: builtins.int
     trials: builtins.int
-    """How many trials they have."""
+    """Number of their trials."""
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExperimentTotals.StateCount]:
-        """How many are in each state that some are in."""
+        """Number of experiments in each state, without empty states."""
 
     def __init__(
         self,
@@ -465,14 +470,14 @@ class UpdateExperimentRequest(google.protobuf.message.Message):
     UPDATE_MASK_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The etag of the experiment that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the experiment on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def key(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-        """The new values of the fields in update_mask; its other fields do not count."""
+        """The new values of the fields in update_mask; other fields are ignored."""
 
     @property
     def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
@@ -521,7 +526,7 @@ class PauseExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -563,7 +568,7 @@ class ActivateExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -605,7 +610,7 @@ class CancelExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -647,7 +652,7 @@ class KillExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -689,10 +694,10 @@ class ArchiveExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     ARCHIVED_FIELD_NUMBER: builtins.int
     archived: builtins.bool
-    """Whether it is to be hidden."""
+    """Whether to archive it."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -735,7 +740,7 @@ class DeleteExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,
@@ -756,7 +761,7 @@ class DeleteExperimentResponse(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-        """The experiment, being removed."""
+        """The experiment, which is being removed."""
 
     def __init__(
         self,
@@ -776,7 +781,7 @@ class WatchExperimentsRequest(google.protobuf.message.Message):
 
     @typing.final
     class ExperimentSubscription(google.protobuf.message.Message):
-        """One experiment that is watched."""
+        """One watched experiment."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -785,14 +790,14 @@ class WatchExperimentsRequest(google.protobuf.message.Message):
         AFTER_REVISION_FIELD_NUMBER: builtins.int
         INCLUDE_TRIALS_FIELD_NUMBER: builtins.int
         key: builtins.str
-        """Chosen by the client, unique in the request, 1 to 100 characters; responses repeat it."""
+        """Key chosen by the client, unique in the request, 1 to 100 characters; responses repeat it."""
         after_revision: builtins.int
-        """Revision already seen: its state is sent at once only if it is newer. Zero for none."""
+        """Last received revision: the state is sent at once only if it is newer. Zero for none."""
         include_trials: builtins.bool
-        """Also send the trials that changed."""
+        """Whether to also send changed trials."""
         @property
         def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-            """Which one."""
+            """The experiment."""
 
         def __init__(
             self,
@@ -807,16 +812,16 @@ class WatchExperimentsRequest(google.protobuf.message.Message):
 
     @typing.final
     class QueueSubscription(google.protobuf.message.Message):
-        """The queue that is watched."""
+        """The watched queue."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         KEY_FIELD_NUMBER: builtins.int
         MAX_JOBS_FIELD_NUMBER: builtins.int
         key: builtins.str
-        """Chosen by the client, unique in the request, 1 to 100 characters; responses repeat it."""
+        """Key chosen by the client, unique in the request, 1 to 100 characters; responses repeat it."""
         max_jobs: builtins.int
-        """Most jobs that are sent, the first ones: 0 for 100, at most 1000; larger values are lowered to that."""
+        """Largest number of jobs to send, from the front: 0 for 100, at most 1000; larger values are reduced."""
         def __init__(
             self,
             *,
@@ -833,7 +838,7 @@ class WatchExperimentsRequest(google.protobuf.message.Message):
 
     @property
     def queue(self) -> global___WatchExperimentsRequest.QueueSubscription:
-        """The queue; absent not to watch it."""
+        """The queue; absent to not watch it."""
 
     def __init__(
         self,
@@ -855,7 +860,7 @@ class WatchExperimentsResponse(google.protobuf.message.Message):
 
     @typing.final
     class ExperimentChange(google.protobuf.message.Message):
-        """An experiment or trials of it changed."""
+        """A change of an experiment or of its trials."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -863,13 +868,13 @@ class WatchExperimentsResponse(google.protobuf.message.Message):
         TRIALS_FIELD_NUMBER: builtins.int
         @property
         def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-            """The experiment without its config and its notes. Absent when there are more changed trials than fit into one response:
-            it comes in the last of them, and only then its revision has been seen as a whole.
+            """The experiment without its config and its notes. If the changed trials do not fit into one response, it is only
+            in the last response, with which the revision is complete.
             """
 
         @property
         def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.trial_pb2.Trial]:
-            """Trials that changed since the revision that was seen before, by number."""
+            """Trials that changed since the last received revision, by number."""
 
         def __init__(
             self,
@@ -890,10 +895,10 @@ class WatchExperimentsResponse(google.protobuf.message.Message):
         JOBS_FIELD_NUMBER: builtins.int
         TOTAL_JOBS_FIELD_NUMBER: builtins.int
         total_jobs: builtins.int
-        """All jobs that there are."""
+        """Total number of jobs."""
         @property
         def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.job_pb2.Job]:
-            """The first jobs, next first; in place of all that was sent before."""
+            """The first jobs, next one first. They replace all that were sent before."""
 
         def __init__(
             self,
@@ -907,7 +912,7 @@ class WatchExperimentsResponse(google.protobuf.message.Message):
     EXPERIMENT_CHANGE_FIELD_NUMBER: builtins.int
     QUEUE_CHANGE_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Key of the subscription; empty in a response that only shows that the stream lives."""
+    """Key of the subscription; empty in a heartbeat."""
     @property
     def experiment_change(self) -> global___WatchExperimentsResponse.ExperimentChange:
         """An experiment or its trials."""
@@ -938,7 +943,7 @@ class GetModelDefinitionRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which one."""
+        """The experiment."""
 
     def __init__(
         self,

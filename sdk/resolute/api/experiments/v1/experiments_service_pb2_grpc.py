@@ -26,11 +26,11 @@ if _version_not_supported:
 
 
 class ExperimentsServiceStub(object):
-    """Takes experiments and leads them through their lives.
+    """Accepts experiments and drives them through their lifecycle.
 
-    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
-    Archive ask for a state, and asking again changes nothing.
+    Verbs: Get returns one object. List returns pages. Watch sends the current state, then each change; it may skip
+    states in between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate,
+    Cancel, Kill and Archive request a state; repeating the request changes nothing.
     """
 
     def __init__(self, channel):
@@ -112,11 +112,11 @@ class ExperimentsServiceStub(object):
 
 
 class ExperimentsServiceServicer(object):
-    """Takes experiments and leads them through their lives.
+    """Accepts experiments and drives them through their lifecycle.
 
-    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
-    Archive ask for a state, and asking again changes nothing.
+    Verbs: Get returns one object. List returns pages. Watch sends the current state, then each change; it may skip
+    states in between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate,
+    Cancel, Kill and Archive request a state; repeating the request changes nothing.
     """
 
     def CreateExperiment(self, request, context):
@@ -127,21 +127,21 @@ class ExperimentsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CreateExperimentInChunks(self, request_iterator, context):
-        """Does the same with a model definition of up to 512 MiB, sent in chunks.
+        """Like CreateExperiment, with a model definition of up to 512 MiB, sent in chunks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ValidateConfig(self, request, context):
-        """Checks a config as CreateExperiment would, without creating anything.
+        """Checks a config like CreateExperiment, without creating anything.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetExperiment(self, request, context):
-        """Gives an experiment with its config and its notes.
+        """Returns an experiment with its config and its notes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,7 +155,7 @@ class ExperimentsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateExperiment(self, request, context):
-        """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too.
+        """Changes the name, the description, the labels or the notes of an experiment, in any state, also in its config.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,14 +169,14 @@ class ExperimentsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ActivateExperiment(self, request, context):
-        """Lets a paused experiment go on.
+        """Resumes a paused experiment.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelExperiment(self, request, context):
-        """Ends an experiment after its trials had the chance to checkpoint.
+        """Ends an experiment after its trials had time to checkpoint.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -197,16 +197,16 @@ class ExperimentsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperiment(self, request, context):
-        """Removes an ended experiment with all it has; leaves a tombstone.
+        """Removes an ended experiment with all its data; leaves a tombstone.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchExperiments(self, request, context):
-        """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
-        every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
-        15 seconds in which nothing else is.
+        """Watches many experiments, their trials if requested, and the queue. Each subscription gets the current state at
+        once, then every change. The stream ends when all of its experiments have ended, unless it watches the queue.
+        After 15 seconds without a change an empty response is sent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -301,11 +301,11 @@ def add_ExperimentsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ExperimentsService(object):
-    """Takes experiments and leads them through their lives.
+    """Accepts experiments and drives them through their lifecycle.
 
-    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
-    Archive ask for a state, and asking again changes nothing.
+    Verbs: Get returns one object. List returns pages. Watch sends the current state, then each change; it may skip
+    states in between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate,
+    Cancel, Kill and Archive request a state; repeating the request changes nothing.
     """
 
     @staticmethod

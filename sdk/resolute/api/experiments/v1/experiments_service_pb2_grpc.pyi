@@ -18,11 +18,11 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ExperimentsServiceStub:
-    """Takes experiments and leads them through their lives.
+    """Accepts experiments and drives them through their lifecycle.
 
-    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
-    Archive ask for a state, and asking again changes nothing.
+    Verbs: Get returns one object. List returns pages. Watch sends the current state, then each change; it may skip
+    states in between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate,
+    Cancel, Kill and Archive request a state; repeating the request changes nothing.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -36,19 +36,19 @@ class ExperimentsServiceStub:
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksRequest,
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse,
     ]
-    """Does the same with a model definition of up to 512 MiB, sent in chunks."""
+    """Like CreateExperiment, with a model definition of up to 512 MiB, sent in chunks."""
 
     ValidateConfig: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigRequest,
         resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigResponse,
     ]
-    """Checks a config as CreateExperiment would, without creating anything."""
+    """Checks a config like CreateExperiment, without creating anything."""
 
     GetExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse,
     ]
-    """Gives an experiment with its config and its notes."""
+    """Returns an experiment with its config and its notes."""
 
     ListExperiments: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsRequest,
@@ -60,7 +60,7 @@ class ExperimentsServiceStub:
         resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse,
     ]
-    """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too."""
+    """Changes the name, the description, the labels or the notes of an experiment, in any state, also in its config."""
 
     PauseExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentRequest,
@@ -72,13 +72,13 @@ class ExperimentsServiceStub:
         resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentResponse,
     ]
-    """Lets a paused experiment go on."""
+    """Resumes a paused experiment."""
 
     CancelExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentResponse,
     ]
-    """Ends an experiment after its trials had the chance to checkpoint."""
+    """Ends an experiment after its trials had time to checkpoint."""
 
     KillExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.KillExperimentRequest,
@@ -96,15 +96,15 @@ class ExperimentsServiceStub:
         resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentResponse,
     ]
-    """Removes an ended experiment with all it has; leaves a tombstone."""
+    """Removes an ended experiment with all its data; leaves a tombstone."""
 
     WatchExperiments: grpc.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest,
         resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse,
     ]
-    """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
-    every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
-    15 seconds in which nothing else is.
+    """Watches many experiments, their trials if requested, and the queue. Each subscription gets the current state at
+    once, then every change. The stream ends when all of its experiments have ended, unless it watches the queue.
+    After 15 seconds without a change an empty response is sent.
     """
 
     GetModelDefinition: grpc.UnaryStreamMultiCallable[
@@ -114,11 +114,11 @@ class ExperimentsServiceStub:
     """Sends the model definition: a gzipped tar archive."""
 
 class ExperimentsServiceAsyncStub:
-    """Takes experiments and leads them through their lives.
+    """Accepts experiments and drives them through their lifecycle.
 
-    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
-    Archive ask for a state, and asking again changes nothing.
+    Verbs: Get returns one object. List returns pages. Watch sends the current state, then each change; it may skip
+    states in between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate,
+    Cancel, Kill and Archive request a state; repeating the request changes nothing.
     """
 
     CreateExperiment: grpc.aio.UnaryUnaryMultiCallable[
@@ -131,19 +131,19 @@ class ExperimentsServiceAsyncStub:
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksRequest,
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse,
     ]
-    """Does the same with a model definition of up to 512 MiB, sent in chunks."""
+    """Like CreateExperiment, with a model definition of up to 512 MiB, sent in chunks."""
 
     ValidateConfig: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigRequest,
         resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigResponse,
     ]
-    """Checks a config as CreateExperiment would, without creating anything."""
+    """Checks a config like CreateExperiment, without creating anything."""
 
     GetExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse,
     ]
-    """Gives an experiment with its config and its notes."""
+    """Returns an experiment with its config and its notes."""
 
     ListExperiments: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsRequest,
@@ -155,7 +155,7 @@ class ExperimentsServiceAsyncStub:
         resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse,
     ]
-    """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too."""
+    """Changes the name, the description, the labels or the notes of an experiment, in any state, also in its config."""
 
     PauseExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentRequest,
@@ -167,13 +167,13 @@ class ExperimentsServiceAsyncStub:
         resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentResponse,
     ]
-    """Lets a paused experiment go on."""
+    """Resumes a paused experiment."""
 
     CancelExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentResponse,
     ]
-    """Ends an experiment after its trials had the chance to checkpoint."""
+    """Ends an experiment after its trials had time to checkpoint."""
 
     KillExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.KillExperimentRequest,
@@ -191,15 +191,15 @@ class ExperimentsServiceAsyncStub:
         resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentResponse,
     ]
-    """Removes an ended experiment with all it has; leaves a tombstone."""
+    """Removes an ended experiment with all its data; leaves a tombstone."""
 
     WatchExperiments: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest,
         resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse,
     ]
-    """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
-    every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
-    15 seconds in which nothing else is.
+    """Watches many experiments, their trials if requested, and the queue. Each subscription gets the current state at
+    once, then every change. The stream ends when all of its experiments have ended, unless it watches the queue.
+    After 15 seconds without a change an empty response is sent.
     """
 
     GetModelDefinition: grpc.aio.UnaryStreamMultiCallable[
@@ -209,11 +209,11 @@ class ExperimentsServiceAsyncStub:
     """Sends the model definition: a gzipped tar archive."""
 
 class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
-    """Takes experiments and leads them through their lives.
+    """Accepts experiments and drives them through their lifecycle.
 
-    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
-    Archive ask for a state, and asking again changes nothing.
+    Verbs: Get returns one object. List returns pages. Watch sends the current state, then each change; it may skip
+    states in between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate,
+    Cancel, Kill and Archive request a state; repeating the request changes nothing.
     """
 
     @abc.abstractmethod
@@ -230,7 +230,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksRequest],
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse]]:
-        """Does the same with a model definition of up to 512 MiB, sent in chunks."""
+        """Like CreateExperiment, with a model definition of up to 512 MiB, sent in chunks."""
 
     @abc.abstractmethod
     def ValidateConfig(
@@ -238,7 +238,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigResponse]]:
-        """Checks a config as CreateExperiment would, without creating anything."""
+        """Checks a config like CreateExperiment, without creating anything."""
 
     @abc.abstractmethod
     def GetExperiment(
@@ -246,7 +246,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.GetExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse]]:
-        """Gives an experiment with its config and its notes."""
+        """Returns an experiment with its config and its notes."""
 
     @abc.abstractmethod
     def ListExperiments(
@@ -262,7 +262,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse]]:
-        """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too."""
+        """Changes the name, the description, the labels or the notes of an experiment, in any state, also in its config."""
 
     @abc.abstractmethod
     def PauseExperiment(
@@ -278,7 +278,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentResponse]]:
-        """Lets a paused experiment go on."""
+        """Resumes a paused experiment."""
 
     @abc.abstractmethod
     def CancelExperiment(
@@ -286,7 +286,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.CancelExperimentResponse]]:
-        """Ends an experiment after its trials had the chance to checkpoint."""
+        """Ends an experiment after its trials had time to checkpoint."""
 
     @abc.abstractmethod
     def KillExperiment(
@@ -310,7 +310,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.DeleteExperimentResponse]]:
-        """Removes an ended experiment with all it has; leaves a tombstone."""
+        """Removes an ended experiment with all its data; leaves a tombstone."""
 
     @abc.abstractmethod
     def WatchExperiments(
@@ -318,9 +318,9 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse]]:
-        """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
-        every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
-        15 seconds in which nothing else is.
+        """Watches many experiments, their trials if requested, and the queue. Each subscription gets the current state at
+        once, then every change. The stream ends when all of its experiments have ended, unless it watches the queue.
+        After 15 seconds without a change an empty response is sent.
         """
 
     @abc.abstractmethod

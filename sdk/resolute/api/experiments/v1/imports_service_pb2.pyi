@@ -29,19 +29,22 @@ class ImportExperimentRequest(google.protobuf.message.Message):
     MODEL_DEFINITION_FIELD_NUMBER: builtins.int
     COPIES_CHECKPOINTS_FIELD_NUMBER: builtins.int
     external_id: builtins.str
-    """Names the experiment among those of all other clusters: 1 to 256 characters. Its UUID here is the version 5 of it in the
-    namespace of URLs.
+    """Identifier of the experiment among those of all other clusters: 1 to 256 characters. Its UUID here is the version
+    5 UUID of this identifier in the namespace of URLs.
     """
     config_yaml: builtins.str
     """The config as its author wrote it: YAML, at most 1 MiB."""
     model_definition: builtins.bytes
     """The model definition, or the next part of it: a gzipped tar archive. Empty for none."""
     copies_checkpoints: builtins.bool
-    """Whether the caller copies its checkpoints: then its config here names the storage of this cluster, not the one in config_yaml."""
+    """Whether the caller copies its checkpoints. Then its config here names the storage of this cluster, not the one in
+    config_yaml.
+    """
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-        """What it was there. These fields count: name, description, labels, notes, state (an ended one), archived, owner_name,
-        workspace_name and project_name (which must exist), progress, create_time, end_time, failure.
+        """The experiment on the other cluster. These fields are used: name, description, labels, notes, state (an ended
+        one), archived, owner_name, workspace_name and project_name (which must exist), progress, create_time, end_time,
+        failure.
         """
 
     def __init__(
@@ -70,14 +73,14 @@ class ImportExperimentResponse(google.protobuf.message.Message):
     CONFIG_FAULT_FIELD_NUMBER: builtins.int
     COPIES_CHECKPOINTS_FIELD_NUMBER: builtins.int
     finished: builtins.bool
-    """Whether FinishImport was called for it: nothing is left to do."""
+    """Whether FinishImport was called for it, so that nothing is left to do."""
     config_fault: builtins.str
-    """Why its config could not be read here as a whole, for people; empty when it could. It is kept as it was written then, above
-    the defaults.
+    """Reason why its config could not be read completely, for people; empty if it could. Such a config is kept
+    unchanged, merged over the defaults.
     """
     copies_checkpoints: builtins.bool
-    """Whether that is another storage than the one in config_yaml, so that its checkpoints are to be copied there: as the call that
-    created the experiment said, whatever this one says.
+    """Whether the storage differs from the one in config_yaml, so that the checkpoints are to be copied. The call that
+    created the experiment determines it, not this one.
     """
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
@@ -85,8 +88,8 @@ class ImportExperimentResponse(google.protobuf.message.Message):
 
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where its checkpoints are here: where they lie, or where they are to be copied. Absent when its config names no storage that can
-        be read here, such as HDFS.
+        """Storage of its checkpoints here: their original storage, or the one to copy them to. Absent if its config names a
+        storage that is not supported here, such as HDFS.
         """
 
     def __init__(
@@ -105,7 +108,7 @@ global___ImportExperimentResponse = ImportExperimentResponse
 
 @typing.final
 class ImportedTrial(google.protobuf.message.Message):
-    """A trial as it was on another cluster."""
+    """A trial of another cluster."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -119,28 +122,28 @@ class ImportedTrial(google.protobuf.message.Message):
     METADATA_FIELD_NUMBER: builtins.int
     SOURCE_CHECKPOINT_ID_FIELD_NUMBER: builtins.int
     external_id: builtins.str
-    """Names the trial among those of all other clusters: 1 to 256 characters. Its UUID here is the version 5 of it in the
-    namespace of URLs.
+    """Identifier of the trial among those of all other clusters: 1 to 256 characters. Its UUID here is the version 5
+    UUID of this identifier in the namespace of URLs.
     """
     state: resolute.api.experiments.v1.trial_pb2.TrialState.ValueType
-    """Its state: an ended one."""
+    """State of the trial, which must be an ended one."""
     restarts: builtins.int
-    """Restarts after failures."""
+    """Number of restarts after failures."""
     explanation: builtins.str
-    """Why it failed, for people; empty when there is nothing to say."""
+    """Reason why it failed, for people; empty if there is none."""
     source_checkpoint_id: builtins.str
-    """UUID of the checkpoint that it started from; empty for none."""
+    """UUID of the checkpoint from which it started; empty for none."""
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Its hyperparameters: a map."""
+        """Hyperparameters: a map."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created."""
+        """Time at which it was created."""
 
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended; absent when that is not known."""
+        """Time at which it ended; absent if that is not known."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -176,7 +179,7 @@ class ImportTrialsRequest(google.protobuf.message.Message):
     """UUID of the experiment, which ImportExperiment has created."""
     @property
     def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ImportedTrial]:
-        """Its trials, at most 500 at once."""
+        """Trials of the experiment, at most 500."""
 
     def __init__(
         self,
@@ -198,11 +201,11 @@ class ImportTrialsResponse(google.protobuf.message.Message):
     TRIAL_NUMBERS_FIELD_NUMBER: builtins.int
     @property
     def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Their UUIDs here, in the order of the request."""
+        """UUIDs of the trials here, in the order of the request."""
 
     @property
     def trial_numbers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Their numbers here, in the order of the request."""
+        """Numbers of the trials here, in the order of the request."""
 
     def __init__(
         self,
@@ -284,11 +287,11 @@ class ListImportedResponse(google.protobuf.message.Message):
         NUMBER_FIELD_NUMBER: builtins.int
         ID_FIELD_NUMBER: builtins.int
         external_id: builtins.str
-        """What names it among those of all other clusters."""
+        """Identifier among the objects of all other clusters."""
         number: builtins.int
-        """Its number here."""
+        """Number of the object here."""
         id: builtins.str
-        """Its UUID here."""
+        """UUID of the object here."""
         def __init__(
             self,
             *,
@@ -301,7 +304,7 @@ class ListImportedResponse(google.protobuf.message.Message):
     FOUND_FIELD_NUMBER: builtins.int
     @property
     def found(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListImportedResponse.Found]:
-        """What was found, one of each other cluster."""
+        """The matching objects, at most one of each other cluster."""
 
     def __init__(
         self,

@@ -26,11 +26,11 @@ if _version_not_supported:
 
 
 class ImportsServiceStub(object):
-    """Takes over ended experiments of another cluster as they were there: with their owners, dates and states. For admins; everybody
-    may ask where things are now.
+    """Imports ended experiments of another cluster with their owners, dates and states. For admins; every user may look
+    up imported objects.
 
-    Every call may be repeated: the names that things have on the other cluster name them here for good, and what is there
-    already is left as it is.
+    Every call may be repeated: the external identifiers of objects are permanent here, and existing objects are not
+    changed.
     """
 
     def __init__(self, channel):
@@ -62,16 +62,16 @@ class ImportsServiceStub(object):
 
 
 class ImportsServiceServicer(object):
-    """Takes over ended experiments of another cluster as they were there: with their owners, dates and states. For admins; everybody
-    may ask where things are now.
+    """Imports ended experiments of another cluster with their owners, dates and states. For admins; every user may look
+    up imported objects.
 
-    Every call may be repeated: the names that things have on the other cluster name them here for good, and what is there
-    already is left as it is.
+    Every call may be repeated: the external identifiers of objects are permanent here, and existing objects are not
+    changed.
     """
 
     def ImportExperiment(self, request_iterator, context):
-        """Creates an experiment, without its trials. Until FinishImport it counts as not whole. The model definitions of all messages
-        are joined, at most 512 MiB; every other field is taken from the first.
+        """Creates an experiment, without its trials. Until FinishImport it counts as incomplete. The model definitions of
+        all messages are joined, at most 512 MiB; every other field is taken from the first message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -85,14 +85,15 @@ class ImportsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def FinishImport(self, request, context):
-        """Says that an imported experiment has all its trials, metrics, lines and checkpoints.
+        """Marks an imported experiment as complete: it has all its trials, metrics, lines and checkpoints.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListImported(self, request, context):
-        """Lists the experiments, or the trials, that had a number on another cluster. Those that the caller may not see are left out.
+        """Lists the experiments or trials that had a number on another cluster. Those that the caller may not see are left
+        out.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,11 +131,11 @@ def add_ImportsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ImportsService(object):
-    """Takes over ended experiments of another cluster as they were there: with their owners, dates and states. For admins; everybody
-    may ask where things are now.
+    """Imports ended experiments of another cluster with their owners, dates and states. For admins; every user may look
+    up imported objects.
 
-    Every call may be repeated: the names that things have on the other cluster name them here for good, and what is there
-    already is left as it is.
+    Every call may be repeated: the external identifiers of objects are permanent here, and existing objects are not
+    changed.
     """
 
     @staticmethod

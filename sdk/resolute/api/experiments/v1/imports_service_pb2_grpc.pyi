@@ -18,11 +18,11 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ImportsServiceStub:
-    """Takes over ended experiments of another cluster as they were there: with their owners, dates and states. For admins; everybody
-    may ask where things are now.
+    """Imports ended experiments of another cluster with their owners, dates and states. For admins; every user may look
+    up imported objects.
 
-    Every call may be repeated: the names that things have on the other cluster name them here for good, and what is there
-    already is left as it is.
+    Every call may be repeated: the external identifiers of objects are permanent here, and existing objects are not
+    changed.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -30,8 +30,8 @@ class ImportsServiceStub:
         resolute.api.experiments.v1.imports_service_pb2.ImportExperimentRequest,
         resolute.api.experiments.v1.imports_service_pb2.ImportExperimentResponse,
     ]
-    """Creates an experiment, without its trials. Until FinishImport it counts as not whole. The model definitions of all messages
-    are joined, at most 512 MiB; every other field is taken from the first.
+    """Creates an experiment, without its trials. Until FinishImport it counts as incomplete. The model definitions of
+    all messages are joined, at most 512 MiB; every other field is taken from the first message.
     """
 
     ImportTrials: grpc.UnaryUnaryMultiCallable[
@@ -44,28 +44,30 @@ class ImportsServiceStub:
         resolute.api.experiments.v1.imports_service_pb2.FinishImportRequest,
         resolute.api.experiments.v1.imports_service_pb2.FinishImportResponse,
     ]
-    """Says that an imported experiment has all its trials, metrics, lines and checkpoints."""
+    """Marks an imported experiment as complete: it has all its trials, metrics, lines and checkpoints."""
 
     ListImported: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.imports_service_pb2.ListImportedRequest,
         resolute.api.experiments.v1.imports_service_pb2.ListImportedResponse,
     ]
-    """Lists the experiments, or the trials, that had a number on another cluster. Those that the caller may not see are left out."""
+    """Lists the experiments or trials that had a number on another cluster. Those that the caller may not see are left
+    out.
+    """
 
 class ImportsServiceAsyncStub:
-    """Takes over ended experiments of another cluster as they were there: with their owners, dates and states. For admins; everybody
-    may ask where things are now.
+    """Imports ended experiments of another cluster with their owners, dates and states. For admins; every user may look
+    up imported objects.
 
-    Every call may be repeated: the names that things have on the other cluster name them here for good, and what is there
-    already is left as it is.
+    Every call may be repeated: the external identifiers of objects are permanent here, and existing objects are not
+    changed.
     """
 
     ImportExperiment: grpc.aio.StreamUnaryMultiCallable[
         resolute.api.experiments.v1.imports_service_pb2.ImportExperimentRequest,
         resolute.api.experiments.v1.imports_service_pb2.ImportExperimentResponse,
     ]
-    """Creates an experiment, without its trials. Until FinishImport it counts as not whole. The model definitions of all messages
-    are joined, at most 512 MiB; every other field is taken from the first.
+    """Creates an experiment, without its trials. Until FinishImport it counts as incomplete. The model definitions of
+    all messages are joined, at most 512 MiB; every other field is taken from the first message.
     """
 
     ImportTrials: grpc.aio.UnaryUnaryMultiCallable[
@@ -78,20 +80,22 @@ class ImportsServiceAsyncStub:
         resolute.api.experiments.v1.imports_service_pb2.FinishImportRequest,
         resolute.api.experiments.v1.imports_service_pb2.FinishImportResponse,
     ]
-    """Says that an imported experiment has all its trials, metrics, lines and checkpoints."""
+    """Marks an imported experiment as complete: it has all its trials, metrics, lines and checkpoints."""
 
     ListImported: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.imports_service_pb2.ListImportedRequest,
         resolute.api.experiments.v1.imports_service_pb2.ListImportedResponse,
     ]
-    """Lists the experiments, or the trials, that had a number on another cluster. Those that the caller may not see are left out."""
+    """Lists the experiments or trials that had a number on another cluster. Those that the caller may not see are left
+    out.
+    """
 
 class ImportsServiceServicer(metaclass=abc.ABCMeta):
-    """Takes over ended experiments of another cluster as they were there: with their owners, dates and states. For admins; everybody
-    may ask where things are now.
+    """Imports ended experiments of another cluster with their owners, dates and states. For admins; every user may look
+    up imported objects.
 
-    Every call may be repeated: the names that things have on the other cluster name them here for good, and what is there
-    already is left as it is.
+    Every call may be repeated: the external identifiers of objects are permanent here, and existing objects are not
+    changed.
     """
 
     @abc.abstractmethod
@@ -100,8 +104,8 @@ class ImportsServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[resolute.api.experiments.v1.imports_service_pb2.ImportExperimentRequest],
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.imports_service_pb2.ImportExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.imports_service_pb2.ImportExperimentResponse]]:
-        """Creates an experiment, without its trials. Until FinishImport it counts as not whole. The model definitions of all messages
-        are joined, at most 512 MiB; every other field is taken from the first.
+        """Creates an experiment, without its trials. Until FinishImport it counts as incomplete. The model definitions of
+        all messages are joined, at most 512 MiB; every other field is taken from the first message.
         """
 
     @abc.abstractmethod
@@ -118,7 +122,7 @@ class ImportsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.imports_service_pb2.FinishImportRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.imports_service_pb2.FinishImportResponse, collections.abc.Awaitable[resolute.api.experiments.v1.imports_service_pb2.FinishImportResponse]]:
-        """Says that an imported experiment has all its trials, metrics, lines and checkpoints."""
+        """Marks an imported experiment as complete: it has all its trials, metrics, lines and checkpoints."""
 
     @abc.abstractmethod
     def ListImported(
@@ -126,6 +130,8 @@ class ImportsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.imports_service_pb2.ListImportedRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.imports_service_pb2.ListImportedResponse, collections.abc.Awaitable[resolute.api.experiments.v1.imports_service_pb2.ListImportedResponse]]:
-        """Lists the experiments, or the trials, that had a number on another cluster. Those that the caller may not see are left out."""
+        """Lists the experiments or trials that had a number on another cluster. Those that the caller may not see are left
+        out.
+        """
 
 def add_ImportsServiceServicer_to_server(servicer: ImportsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -40,42 +40,42 @@ class Job(google.protobuf.message.Message):
     experiment_id: builtins.str
     """UUID of the experiment."""
     experiment_number: builtins.int
-    """Its number."""
+    """Number of the experiment."""
     name: builtins.str
-    """Its name."""
+    """Name of the experiment."""
     owner_id: builtins.int
-    """User who submitted it; absent when that is no user of this cluster any more."""
+    """User who submitted it; absent if it is no longer a user of this cluster."""
     owner_name: builtins.str
     """Name of the owner, for display."""
     state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType
-    """Its state."""
+    """State of the experiment."""
     priority: builtins.int
-    """Urgency from 1 (most) to 99."""
+    """Urgency from 1 (most urgent) to 99."""
     weight: builtins.float
     """Share of slots among experiments of the same priority: a finite number above 0."""
     max_slots: builtins.int
     """Most slots that it may hold; absent for no limit."""
     slots_per_trial: builtins.int
-    """Slots of each of its trials."""
+    """Number of slots of each of its trials."""
     held_slots: builtins.int
-    """Slots that its trials hold now."""
+    """Number of slots that its trials hold now."""
     queued_trials: builtins.int
-    """Trials that wait for slots."""
+    """Number of trials that wait for slots."""
     allocated_trials: builtins.int
-    """Trials that hold slots."""
+    """Number of trials that hold slots."""
     wait_reason: builtins.str
-    """Why its first waiting trial waits; empty when none does."""
+    """Reason why its first waiting trial waits; empty if none does."""
     etag: builtins.str
-    """The etag of the experiment; for conditional updates."""
+    """Etag of the experiment, for conditional updates."""
     progress: builtins.float
-    """Done share of it in [0, 1]."""
+    """Completed share in [0, 1]."""
     kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
-    """What it is for."""
+    """Kind of the experiment."""
     steps_per_second: builtins.float
-    """Steps per second of all its trials that run, together; absent unless some run and have reported twice."""
+    """Sum of the steps per second of its running trials; absent unless some of them have reported twice."""
     @property
     def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it will be done, as fast as it was so far; absent unless it runs, and until that can be told."""
+        """Expected time of its end, at its speed so far; absent unless it runs, and before the speed is known."""
 
     def __init__(
         self,

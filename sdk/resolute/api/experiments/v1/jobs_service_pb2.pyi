@@ -28,10 +28,10 @@ class ListJobsRequest(google.protobuf.message.Message):
     OWNER_IDS_FIELD_NUMBER: builtins.int
     WORKSPACE_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Jobs on a page: 0 for 100, at most 1000; larger values are lowered to that."""
+    """Jobs on a page: 0 for 100, at most 1000; larger values are reduced."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first. The queue moves between two pages: a job
-    may come twice, or be missed.
+    """Token of the page: next_page_token of the previous page; empty for the first. The queue may change between two
+    pages: a job may then be listed twice or not at all.
     """
     order_by: builtins.str
     """Order by position (as the scheduler serves them), experiment_number, name, priority, held_slots or queued_trials, each with
@@ -72,7 +72,7 @@ class ListJobsResponse(google.protobuf.message.Message):
     JOBS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.job_pb2.Job]:
         """Experiments that have not ended."""
@@ -98,14 +98,14 @@ class UpdateJobRequest(google.protobuf.message.Message):
     UPDATE_MASK_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The etag of the job that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the job on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Which experiment."""
+        """The experiment."""
 
     @property
     def job(self) -> resolute.api.experiments.v1.job_pb2.Job:
-        """The new values of the fields in update_mask; an absent max_slots is no limit. Its other fields do not count."""
+        """New values of the fields in update_mask; an absent max_slots means no limit. Other fields are ignored."""
 
     @property
     def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
@@ -133,7 +133,7 @@ class UpdateJobResponse(google.protobuf.message.Message):
     JOB_FIELD_NUMBER: builtins.int
     @property
     def job(self) -> resolute.api.experiments.v1.job_pb2.Job:
-        """The job as it is now."""
+        """The job after the change."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class JobsServiceStub(object):
-    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it.
+    """The queue: live experiments in the order of the scheduler. ExperimentsService.WatchExperiments watches it.
     """
 
     def __init__(self, channel):
@@ -48,18 +48,18 @@ class JobsServiceStub(object):
 
 
 class JobsServiceServicer(object):
-    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it.
+    """The queue: live experiments in the order of the scheduler. ExperimentsService.WatchExperiments watches it.
     """
 
     def ListJobs(self, request, context):
-        """Lists live experiments in the order in which the scheduler serves them, or another.
+        """Lists live experiments in the order in which the scheduler serves them, or in another order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateJob(self, request, context):
-        """Changes what an experiment that has not ended may have, and how urgently.
+        """Changes the limits and the priority of an experiment that has not ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,7 +87,7 @@ def add_JobsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class JobsService(object):
-    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it.
+    """The queue: live experiments in the order of the scheduler. ExperimentsService.WatchExperiments watches it.
     """
 
     @staticmethod

@@ -18,38 +18,38 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class JobsServiceStub:
-    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it."""
+    """The queue: live experiments in the order of the scheduler. ExperimentsService.WatchExperiments watches it."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     ListJobs: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsRequest,
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse,
     ]
-    """Lists live experiments in the order in which the scheduler serves them, or another."""
+    """Lists live experiments in the order in which the scheduler serves them, or in another order."""
 
     UpdateJob: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.UpdateJobRequest,
         resolute.api.experiments.v1.jobs_service_pb2.UpdateJobResponse,
     ]
-    """Changes what an experiment that has not ended may have, and how urgently."""
+    """Changes the limits and the priority of an experiment that has not ended."""
 
 class JobsServiceAsyncStub:
-    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it."""
+    """The queue: live experiments in the order of the scheduler. ExperimentsService.WatchExperiments watches it."""
 
     ListJobs: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsRequest,
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse,
     ]
-    """Lists live experiments in the order in which the scheduler serves them, or another."""
+    """Lists live experiments in the order in which the scheduler serves them, or in another order."""
 
     UpdateJob: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.UpdateJobRequest,
         resolute.api.experiments.v1.jobs_service_pb2.UpdateJobResponse,
     ]
-    """Changes what an experiment that has not ended may have, and how urgently."""
+    """Changes the limits and the priority of an experiment that has not ended."""
 
 class JobsServiceServicer(metaclass=abc.ABCMeta):
-    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it."""
+    """The queue: live experiments in the order of the scheduler. ExperimentsService.WatchExperiments watches it."""
 
     @abc.abstractmethod
     def ListJobs(
@@ -57,7 +57,7 @@ class JobsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.jobs_service_pb2.ListJobsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse]]:
-        """Lists live experiments in the order in which the scheduler serves them, or another."""
+        """Lists live experiments in the order in which the scheduler serves them, or in another order."""
 
     @abc.abstractmethod
     def UpdateJob(
@@ -65,6 +65,6 @@ class JobsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.jobs_service_pb2.UpdateJobRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.jobs_service_pb2.UpdateJobResponse, collections.abc.Awaitable[resolute.api.experiments.v1.jobs_service_pb2.UpdateJobResponse]]:
-        """Changes what an experiment that has not ended may have, and how urgently."""
+        """Changes the limits and the priority of an experiment that has not ended."""
 
 def add_JobsServiceServicer_to_server(servicer: JobsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -18,8 +18,8 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class LaunchSpec(google.protobuf.message.Message):
-    """Everything that a container needs to run its part of an allocation.
-    Supervisors store it in the run directory: numbers and types of its fields must not change.
+    """The data that a container needs to run its part of an allocation. Supervisors store it in the run directory, so
+    numbers and types of its fields must not change.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -33,7 +33,7 @@ class LaunchSpec(google.protobuf.message.Message):
         FIRST_FIELD_NUMBER: builtins.int
         END_FIELD_NUMBER: builtins.int
         first: builtins.int
-        """Number of the first, from 0 over all runs of the trial."""
+        """Number of the first batch, from 0 over all runs of the trial."""
         end: builtins.int
         """Number of the batch after the last."""
         def __init__(
@@ -75,39 +75,39 @@ class LaunchSpec(google.protobuf.message.Message):
     container_rank: builtins.int
     """Container within the allocation, from 0."""
     container_count: builtins.int
-    """Containers of the allocation."""
+    """Number of containers of the allocation."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     experiment_number: builtins.int
-    """Its number."""
+    """Number of the experiment."""
     trial_id: builtins.str
     """UUID of the trial."""
     trial_number: builtins.int
-    """Its number."""
+    """Number of the trial."""
     run: builtins.int
-    """Run, from 1."""
+    """Number of the run, from 1."""
     trial_seed: builtins.int
     """Seed for the trial's random numbers."""
     latest_checkpoint_id: builtins.str
     """Checkpoint to start from; empty for none."""
     steps_completed: builtins.int
-    """Steps completed there, when it is the trial's own; zero for a warm start."""
+    """Steps completed at this checkpoint if it is the trial's own; zero for one of another trial."""
     cluster_id: builtins.str
     """UUID of the cluster."""
     model_definition_sha256: builtins.str
     """SHA-256 of the model definition's archive, as hex."""
     trace_id: builtins.str
-    """One id that follows the run through every service."""
+    """Trace id that the calls of the run carry through every service."""
     time_driven: builtins.bool
     """Whether the search is driven by validation reports."""
     collective_key: builtins.str
-    """Secret that the containers of this run share, with which their workers sign what they send each other. Empty when there
-    is one container only, which makes its own.
+    """Secret of the run's containers, with which their workers sign messages to each other. Empty for a single
+    container, which generates its own.
     """
     workspace_id: builtins.int
     """The workspace of the experiment."""
     kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
-    """What its experiment is for."""
+    """Kind of the experiment."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of this container."""
@@ -118,27 +118,29 @@ class LaunchSpec(google.protobuf.message.Message):
 
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The whole config of the experiment: a map."""
+        """The complete config of the experiment: a map."""
 
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where the experiment's checkpoints lie."""
+        """Storage of the experiment's checkpoints."""
 
     @property
     def lease_ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """How long a lease lasts without renewal."""
+        """Validity of a lease without renewal."""
 
     @property
     def preemption_timeout(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the processes get to exit after a signal before they are killed."""
+        """Time for the processes to exit after a signal, before they are killed."""
 
     @property
     def termination_grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the processes get between SIGTERM and SIGKILL; absent for the default of the machine."""
+        """Time between SIGTERM and SIGKILL; absent for the default of the machine."""
 
     @property
     def skipped_batches(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LaunchSpec.SkippedBatches]:
-        """Batches that the trial leaves out because its guard went back behind them, by the order in which they were left out."""
+        """Batches that the trial leaves out because the guard set it back to a checkpoint before them, in the order of
+        these events.
+        """
 
     def __init__(
         self,

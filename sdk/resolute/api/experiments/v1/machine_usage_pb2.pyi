@@ -14,8 +14,8 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class MachineUsage(google.protobuf.message.Message):
-    """What a machine did while a container ran there: means over periods that follow each other, of which older ones are longer. Every
-    list of values has one for each period, NaN where nothing was measured.
+    """The usage of a machine while a container ran there: means over consecutive periods, of which older ones are longer.
+    Every list of values has one value for each period, NaN if nothing was measured.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -29,10 +29,10 @@ class MachineUsage(google.protobuf.message.Message):
         NAME_FIELD_NUMBER: builtins.int
         VALUES_FIELD_NUMBER: builtins.int
         name: builtins.str
-        """Its name, such as cpu or gpu0.temperature."""
+        """Name, such as cpu or gpu0.temperature."""
         @property
         def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-            """Its means."""
+            """Means over the periods."""
 
         def __init__(
             self,
@@ -49,14 +49,14 @@ class MachineUsage(google.protobuf.message.Message):
     node: builtins.str
     """Name of the machine."""
     start_time: builtins.float
-    """When the first period began, in Unix seconds."""
+    """Time at which the first period began, in Unix seconds."""
     @property
     def seconds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """How long each period is, in seconds; at most 500."""
+        """Length of each period in seconds; at most 500 periods."""
 
     @property
     def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MachineUsage.Series]:
-        """What was measured; at most 200."""
+        """The measured quantities; at most 200."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Project(google.protobuf.message.Message):
-    """Holds experiments."""
+    """A group of experiments within a workspace."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -30,7 +30,7 @@ class Project(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     project_id: builtins.int
-    """Identifies the project forever; above 0. Set by the server."""
+    """Permanent identifier of the project, above 0. Set by the server."""
     name: builtins.str
     """Name, unique in its workspace; it can change. 1 to 80 printable characters."""
     workspace_id: builtins.int
@@ -38,22 +38,22 @@ class Project(google.protobuf.message.Message):
     workspace_name: builtins.str
     """Name of its workspace. Set by the server."""
     description: builtins.str
-    """What it is about: at most 10000 characters."""
+    """Description: at most 10000 characters."""
     notes: builtins.str
-    """Notes of the people who work on it: at most 100000 characters."""
+    """Notes of its users: at most 100000 characters."""
     owner_id: builtins.int
-    """The user who created it; absent when it was no user, or one that is not known. Set by the server."""
+    """The user who created it; absent if it was not a user, or an unknown one. Set by the server."""
     owner_name: builtins.str
     """Name of the owner. Set by the server."""
     archived: builtins.bool
-    """Whether it takes no new experiments."""
+    """Whether it is archived: it accepts no new experiments."""
     experiment_count: builtins.int
-    """Experiments in it, ended ones included. Set by the server."""
+    """Number of its experiments, including ended ones. Set by the server."""
     etag: builtins.str
-    """Changes with each update; for conditional updates. Set by the server."""
+    """Version for conditional updates, which changes with each update. Set by the server."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created. Set by the server."""
+        """Time at which it was created. Set by the server."""
 
     def __init__(
         self,

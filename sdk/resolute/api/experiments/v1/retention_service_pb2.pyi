@@ -25,13 +25,13 @@ class CollectCheckpointsRequest(google.protobuf.message.Message):
     SAVE_TRIAL_LATEST_FIELD_NUMBER: builtins.int
     PREVIEW_FIELD_NUMBER: builtins.int
     save_experiment_best: builtins.int
-    """Best checkpoints of the whole experiment to keep, 0 or more; absent for what the config says."""
+    """Number of best checkpoints of the whole experiment to keep, 0 or more; absent for that of the config."""
     save_trial_best: builtins.int
-    """Best checkpoints of each trial to keep, 0 or more; absent for what the config says."""
+    """Number of best checkpoints of each trial to keep, 0 or more; absent for that of the config."""
     save_trial_latest: builtins.int
-    """Latest checkpoints of each trial to keep, 0 or more; absent for what the config says."""
+    """Number of latest checkpoints of each trial to keep, 0 or more; absent for that of the config."""
     preview: builtins.bool
-    """Whether to only say which would be deleted."""
+    """Whether to only list the checkpoints that would be deleted."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """The experiment."""

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RetentionServiceStub(object):
-    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files.
+    """Deletes files of ended experiments: checkpoints by a given policy, and TensorBoard files.
     """
 
     def __init__(self, channel):
@@ -48,13 +48,13 @@ class RetentionServiceStub(object):
 
 
 class RetentionServiceServicer(object):
-    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files.
+    """Deletes files of ended experiments: checkpoints by a given policy, and TensorBoard files.
     """
 
     def CollectCheckpoints(self, request, context):
-        """Deletes the checkpoints that a policy does not keep, or says which those are. Never those that are pinned, versions of
-        models, or what other trials started from. FAILED_PRECONDITION before the experiment has ended, unless as a preview.
-        Idempotent.
+        """Deletes the checkpoints that a policy does not keep, or as a preview only lists them. It never deletes
+        checkpoints that are pinned, versions of models, or sources of other trials. FAILED_PRECONDITION before the
+        experiment has ended, except for a preview. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,7 +90,7 @@ def add_RetentionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RetentionService(object):
-    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files.
+    """Deletes files of ended experiments: checkpoints by a given policy, and TensorBoard files.
     """
 
     @staticmethod

@@ -18,16 +18,16 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class RetentionServiceStub:
-    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files."""
+    """Deletes files of ended experiments: checkpoints by a given policy, and TensorBoard files."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     CollectCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsRequest,
         resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsResponse,
     ]
-    """Deletes the checkpoints that a policy does not keep, or says which those are. Never those that are pinned, versions of
-    models, or what other trials started from. FAILED_PRECONDITION before the experiment has ended, unless as a preview.
-    Idempotent.
+    """Deletes the checkpoints that a policy does not keep, or as a preview only lists them. It never deletes
+    checkpoints that are pinned, versions of models, or sources of other trials. FAILED_PRECONDITION before the
+    experiment has ended, except for a preview. Idempotent.
     """
 
     DeleteTensorBoardFiles: grpc.UnaryUnaryMultiCallable[
@@ -39,15 +39,15 @@ class RetentionServiceStub:
     """
 
 class RetentionServiceAsyncStub:
-    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files."""
+    """Deletes files of ended experiments: checkpoints by a given policy, and TensorBoard files."""
 
     CollectCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsRequest,
         resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsResponse,
     ]
-    """Deletes the checkpoints that a policy does not keep, or says which those are. Never those that are pinned, versions of
-    models, or what other trials started from. FAILED_PRECONDITION before the experiment has ended, unless as a preview.
-    Idempotent.
+    """Deletes the checkpoints that a policy does not keep, or as a preview only lists them. It never deletes
+    checkpoints that are pinned, versions of models, or sources of other trials. FAILED_PRECONDITION before the
+    experiment has ended, except for a preview. Idempotent.
     """
 
     DeleteTensorBoardFiles: grpc.aio.UnaryUnaryMultiCallable[
@@ -59,7 +59,7 @@ class RetentionServiceAsyncStub:
     """
 
 class RetentionServiceServicer(metaclass=abc.ABCMeta):
-    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files."""
+    """Deletes files of ended experiments: checkpoints by a given policy, and TensorBoard files."""
 
     @abc.abstractmethod
     def CollectCheckpoints(
@@ -67,9 +67,9 @@ class RetentionServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsResponse]]:
-        """Deletes the checkpoints that a policy does not keep, or says which those are. Never those that are pinned, versions of
-        models, or what other trials started from. FAILED_PRECONDITION before the experiment has ended, unless as a preview.
-        Idempotent.
+        """Deletes the checkpoints that a policy does not keep, or as a preview only lists them. It never deletes
+        checkpoints that are pinned, versions of models, or sources of other trials. FAILED_PRECONDITION before the
+        experiment has ended, except for a preview. Idempotent.
         """
 
     @abc.abstractmethod

@@ -14,7 +14,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class WorkspaceRole(google.protobuf.message.Message):
-    """A role of a user in one workspace. The role that a user has in the cluster is in User, and counts in every workspace."""
+    """A role of a user in one workspace. The user's role in the cluster is in User, and applies to every workspace."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -27,16 +27,16 @@ class WorkspaceRole(google.protobuf.message.Message):
     user_id: builtins.int
     """Id of the user."""
     user_name: builtins.str
-    """Name of the user now. Output only."""
+    """Current name of the user. Output only."""
     workspace_id: builtins.int
     """Id of the workspace."""
     workspace_name: builtins.str
-    """Name of the workspace now. Output only."""
+    """Current name of the workspace. Output only."""
     role: resolute.api.experiments.v1.user_pb2.UserRole.ValueType
-    """What the user may do there: viewer, editor or admin."""
+    """Role of the user there: viewer, editor or admin."""
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the role was given. Output only."""
+        """Time at which the role was given. Output only."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class AssignRoleResponse(google.protobuf.message.Message):
     ROLE_FIELD_NUMBER: builtins.int
     @property
     def role(self) -> resolute.api.experiments.v1.role_pb2.WorkspaceRole:
-        """The role as it is now."""
+        """The role after the change."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ListRolesRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Roles on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by user_name (default), workspace_name or update_time, such as "update_time desc"."""
     @property
@@ -145,7 +145,7 @@ class ListRolesResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def roles(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.role_pb2.WorkspaceRole]:
-        """One page."""
+        """One page of roles."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ global___FindWorkspacesRequest = FindWorkspacesRequest
 
 @typing.final
 class FindWorkspacesResponse(google.protobuf.message.Message):
-    """Response of FindWorkspaces. What does not exist is left out."""
+    """Response of FindWorkspaces. Objects that do not exist are left out."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -248,15 +248,15 @@ class FindWorkspacesResponse(google.protobuf.message.Message):
     ALLOCATIONS_FIELD_NUMBER: builtins.int
     @property
     def experiments(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
-        """Ids of workspaces by UUIDs of experiments."""
+        """Ids of workspaces, by UUIDs of experiments."""
 
     @property
     def trials(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
-        """Ids of workspaces by UUIDs of trials."""
+        """Ids of workspaces, by UUIDs of trials."""
 
     @property
     def allocations(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
-        """Ids of workspaces by ids of allocations."""
+        """Ids of workspaces, by ids of allocations."""
 
     def __init__(
         self,

@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class RolesServiceStub(object):
-    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster (UpdateUser); the
-    higher of the two counts. Changes take effect within a second, in services that run alone within half a minute.
+    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster
+    (UpdateUser); the higher of the two counts. Changes take effect within a second, and within half a minute in
+    services that run separately.
     """
 
     def __init__(self, channel):
@@ -59,33 +60,34 @@ class RolesServiceStub(object):
 
 
 class RolesServiceServicer(object):
-    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster (UpdateUser); the
-    higher of the two counts. Changes take effect within a second, in services that run alone within half a minute.
+    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster
+    (UpdateUser); the higher of the two counts. Changes take effect within a second, and within half a minute in
+    services that run separately.
     """
 
     def AssignRole(self, request, context):
-        """Gives a user a role in a workspace, in place of the one that the user had there. May be repeated.
+        """Assigns a role in a workspace to a user, replacing the previous one there. May be repeated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveRole(self, request, context):
-        """Takes the role that a user has in a workspace away. May be repeated.
+        """Removes the role of a user in a workspace. May be repeated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRoles(self, request, context):
-        """Lists roles: those in workspaces that the caller may see.
+        """Lists roles in the workspaces that the caller may see.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FindWorkspaces(self, request, context):
-        """Returns which workspaces experiments, trials and allocations belong to now. For services, which keep no copy.
+        """Returns the current workspaces of experiments, trials and allocations. For services, which keep no copy.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -123,8 +125,9 @@ def add_RolesServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RolesService(object):
-    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster (UpdateUser); the
-    higher of the two counts. Changes take effect within a second, in services that run alone within half a minute.
+    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster
+    (UpdateUser); the higher of the two counts. Changes take effect within a second, and within half a minute in
+    services that run separately.
     """
 
     @staticmethod

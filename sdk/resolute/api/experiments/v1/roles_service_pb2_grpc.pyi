@@ -18,8 +18,9 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class RolesServiceStub:
-    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster (UpdateUser); the
-    higher of the two counts. Changes take effect within a second, in services that run alone within half a minute.
+    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster
+    (UpdateUser); the higher of the two counts. Changes take effect within a second, and within half a minute in
+    services that run separately.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -27,58 +28,60 @@ class RolesServiceStub:
         resolute.api.experiments.v1.roles_service_pb2.AssignRoleRequest,
         resolute.api.experiments.v1.roles_service_pb2.AssignRoleResponse,
     ]
-    """Gives a user a role in a workspace, in place of the one that the user had there. May be repeated."""
+    """Assigns a role in a workspace to a user, replacing the previous one there. May be repeated."""
 
     RemoveRole: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.RemoveRoleRequest,
         resolute.api.experiments.v1.roles_service_pb2.RemoveRoleResponse,
     ]
-    """Takes the role that a user has in a workspace away. May be repeated."""
+    """Removes the role of a user in a workspace. May be repeated."""
 
     ListRoles: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.ListRolesRequest,
         resolute.api.experiments.v1.roles_service_pb2.ListRolesResponse,
     ]
-    """Lists roles: those in workspaces that the caller may see."""
+    """Lists roles in the workspaces that the caller may see."""
 
     FindWorkspaces: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesRequest,
         resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesResponse,
     ]
-    """Returns which workspaces experiments, trials and allocations belong to now. For services, which keep no copy."""
+    """Returns the current workspaces of experiments, trials and allocations. For services, which keep no copy."""
 
 class RolesServiceAsyncStub:
-    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster (UpdateUser); the
-    higher of the two counts. Changes take effect within a second, in services that run alone within half a minute.
+    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster
+    (UpdateUser); the higher of the two counts. Changes take effect within a second, and within half a minute in
+    services that run separately.
     """
 
     AssignRole: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.AssignRoleRequest,
         resolute.api.experiments.v1.roles_service_pb2.AssignRoleResponse,
     ]
-    """Gives a user a role in a workspace, in place of the one that the user had there. May be repeated."""
+    """Assigns a role in a workspace to a user, replacing the previous one there. May be repeated."""
 
     RemoveRole: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.RemoveRoleRequest,
         resolute.api.experiments.v1.roles_service_pb2.RemoveRoleResponse,
     ]
-    """Takes the role that a user has in a workspace away. May be repeated."""
+    """Removes the role of a user in a workspace. May be repeated."""
 
     ListRoles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.ListRolesRequest,
         resolute.api.experiments.v1.roles_service_pb2.ListRolesResponse,
     ]
-    """Lists roles: those in workspaces that the caller may see."""
+    """Lists roles in the workspaces that the caller may see."""
 
     FindWorkspaces: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesRequest,
         resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesResponse,
     ]
-    """Returns which workspaces experiments, trials and allocations belong to now. For services, which keep no copy."""
+    """Returns the current workspaces of experiments, trials and allocations. For services, which keep no copy."""
 
 class RolesServiceServicer(metaclass=abc.ABCMeta):
-    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster (UpdateUser); the
-    higher of the two counts. Changes take effect within a second, in services that run alone within half a minute.
+    """Roles of users in workspaces. A user has at most one role in a workspace, beside the one in the cluster
+    (UpdateUser); the higher of the two counts. Changes take effect within a second, and within half a minute in
+    services that run separately.
     """
 
     @abc.abstractmethod
@@ -87,7 +90,7 @@ class RolesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.roles_service_pb2.AssignRoleRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.roles_service_pb2.AssignRoleResponse, collections.abc.Awaitable[resolute.api.experiments.v1.roles_service_pb2.AssignRoleResponse]]:
-        """Gives a user a role in a workspace, in place of the one that the user had there. May be repeated."""
+        """Assigns a role in a workspace to a user, replacing the previous one there. May be repeated."""
 
     @abc.abstractmethod
     def RemoveRole(
@@ -95,7 +98,7 @@ class RolesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.roles_service_pb2.RemoveRoleRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.roles_service_pb2.RemoveRoleResponse, collections.abc.Awaitable[resolute.api.experiments.v1.roles_service_pb2.RemoveRoleResponse]]:
-        """Takes the role that a user has in a workspace away. May be repeated."""
+        """Removes the role of a user in a workspace. May be repeated."""
 
     @abc.abstractmethod
     def ListRoles(
@@ -103,7 +106,7 @@ class RolesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.roles_service_pb2.ListRolesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.roles_service_pb2.ListRolesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.roles_service_pb2.ListRolesResponse]]:
-        """Lists roles: those in workspaces that the caller may see."""
+        """Lists roles in the workspaces that the caller may see."""
 
     @abc.abstractmethod
     def FindWorkspaces(
@@ -111,6 +114,6 @@ class RolesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.roles_service_pb2.FindWorkspacesResponse]]:
-        """Returns which workspaces experiments, trials and allocations belong to now. For services, which keep no copy."""
+        """Returns the current workspaces of experiments, trials and allocations. For services, which keep no copy."""
 
 def add_RolesServiceServicer_to_server(servicer: RolesServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -14,7 +14,9 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class RunEnvironment(google.protobuf.message.Message):
-    """The software and the machine of a run, recorded when it started. It holds no environment variables, and so no secrets."""
+    """The software and the machine of a run, recorded at its start. It contains no environment variables, and so no
+    secrets.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -47,7 +49,7 @@ class RunEnvironment(google.protobuf.message.Message):
     GPUS_FIELD_NUMBER: builtins.int
     CUDA_VERSION_FIELD_NUMBER: builtins.int
     host_name: builtins.str
-    """Name of the host of the first container. At most 500 characters, as all texts here."""
+    """Name of the host of the first container. At most 500 characters, like all texts here."""
     platform: builtins.str
     """Operating system, such as "Linux-6.8.0-x86_64-with-glibc2.39"."""
     python_version: builtins.str
@@ -55,9 +57,9 @@ class RunEnvironment(google.protobuf.message.Message):
     python_path: builtins.str
     """Path of the interpreter."""
     gpu_driver: builtins.str
-    """Version of the GPU driver; empty where there is none."""
+    """Version of the GPU driver; empty if there is none."""
     cuda_version: builtins.str
-    """Version of CUDA that the host has; empty for none. Packages can bring another."""
+    """Version of CUDA on the host; empty for none. Packages may contain another version."""
     @property
     def packages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RunEnvironment.Package]:
         """Installed distributions, by name. At most 5000."""

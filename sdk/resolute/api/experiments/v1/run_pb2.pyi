@@ -29,31 +29,31 @@ class _RunOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     RUN_OUTCOME_UNSPECIFIED: _RunOutcome.ValueType  # 0
     """It has not ended."""
     RUN_OUTCOME_COMPLETED: _RunOutcome.ValueType  # 1
-    """It did what it was asked for."""
+    """It completed its work."""
     RUN_OUTCOME_PREEMPTED: _RunOutcome.ValueType  # 2
     """It checkpointed and exited on request."""
     RUN_OUTCOME_FAILED: _RunOutcome.ValueType  # 3
     """It failed."""
     RUN_OUTCOME_LOST: _RunOutcome.ValueType  # 4
-    """Its machine or supervisor was lost; this is no restart."""
+    """Its machine or supervisor was lost; this does not count as a restart."""
     RUN_OUTCOME_KILLED: _RunOutcome.ValueType  # 5
     """It was killed on request."""
     RUN_OUTCOME_INVALID_HP: _RunOutcome.ValueType  # 6
     """Its code refused the hyperparameters."""
 
 class RunOutcome(_RunOutcome, metaclass=_RunOutcomeEnumTypeWrapper):
-    """How a run ended."""
+    """The outcome of a run."""
 
 RUN_OUTCOME_UNSPECIFIED: RunOutcome.ValueType  # 0
 """It has not ended."""
 RUN_OUTCOME_COMPLETED: RunOutcome.ValueType  # 1
-"""It did what it was asked for."""
+"""It completed its work."""
 RUN_OUTCOME_PREEMPTED: RunOutcome.ValueType  # 2
 """It checkpointed and exited on request."""
 RUN_OUTCOME_FAILED: RunOutcome.ValueType  # 3
 """It failed."""
 RUN_OUTCOME_LOST: RunOutcome.ValueType  # 4
-"""Its machine or supervisor was lost; this is no restart."""
+"""Its machine or supervisor was lost; this does not count as a restart."""
 RUN_OUTCOME_KILLED: RunOutcome.ValueType  # 5
 """It was killed on request."""
 RUN_OUTCOME_INVALID_HP: RunOutcome.ValueType  # 6
@@ -62,7 +62,7 @@ global___RunOutcome = RunOutcome
 
 @typing.final
 class GpuUsage(google.protobuf.message.Message):
-    """What the GPUs of a run did, as their driver measured it."""
+    """The usage of a run's GPUs, as measured by their driver."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -70,11 +70,11 @@ class GpuUsage(google.protobuf.message.Message):
     BUSY_SECONDS_FIELD_NUMBER: builtins.int
     MEASURED_SECONDS_FIELD_NUMBER: builtins.int
     energy_joules: builtins.float
-    """Energy that they took; absent where the driver counts none."""
+    """Energy of the GPUs in joules; absent if the driver does not measure it."""
     busy_seconds: builtins.float
-    """GPU-seconds in which they worked."""
+    """GPU-seconds during which they worked."""
     measured_seconds: builtins.float
-    """GPU-seconds that were measured, the idle ones included."""
+    """Measured GPU-seconds, including idle ones."""
     def __init__(
         self,
         *,
@@ -115,34 +115,35 @@ class Run(google.protobuf.message.Message):
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
-    """Its allocation."""
+    """Allocation of the run."""
     outcome: global___RunOutcome.ValueType
-    """How it ended."""
+    """Outcome of the run."""
     exit_code: builtins.int
-    """Exit code of the entrypoint; absent while it runs and when it is unknown."""
+    """Exit code of the entrypoint; absent while it runs and if it is unknown."""
     failure: builtins.str
-    """Why it failed, for people: the first failing rank's last words. Empty otherwise."""
+    """Reason why it failed, for people: the last lines of the first rank that failed. Empty otherwise."""
     trace_id: builtins.str
-    """The trace of OpenTelemetry of which its spans are: 32 hex digits."""
+    """OpenTelemetry trace id of its spans: 32 hex digits."""
     lost_steps: builtins.int
-    """Steps that it reported beyond the checkpoint from which the next run goes on, which therefore repeats them; known once it
-    has ended. Absent of a run that no other follows, and when the metrics service did not answer at its end.
+    """Number of steps that it reported after the checkpoint from which the next run continues, and which the next run
+    repeats; known once it has ended. Absent for a run without a next one, and if the metrics service did not answer
+    at its end.
     """
     hang: builtins.str
-    """Which of its processes kept the others from moving on, when nothing of it moved for long, for people: the last time. Empty if
-    it always moved.
-    """
+    """Description of its last hang, for people: the processes that kept the others waiting. Empty if it never hung."""
     guard: builtins.str
-    """What the guard of its experiment found in its reports and did about it, for people. Empty if all were good."""
+    """Bad reports that the guard of its experiment detected, and the reaction, for people. Empty if all were good."""
     idle: builtins.str
-    """How little its GPUs did when its utilization_policy found them idle, for people: the last time. Empty if it never did."""
+    """Description of the last time when its GPUs were idle by its utilization_policy, for people. Empty if they never
+    were.
+    """
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its slots were given."""
+        """Time at which its slots were assigned."""
 
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended; absent before."""
+        """Time at which it ended; absent before."""
 
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -150,25 +151,25 @@ class Run(google.protobuf.message.Message):
 
     @property
     def log_policies(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What log policies did because of its lines, for people: one entry for each that matched."""
+        """Effects of log policies that matched its lines, for people: one entry for each policy."""
 
     @property
     def initialize_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its script had initialized the Core API; known once it has ended. Absent if it never did."""
+        """Time at which its script had initialized the Core API; known once the run has ended. Absent if it never did."""
 
     @property
     def gpu_usage(self) -> global___GpuUsage:
-        """What its GPUs did; known once it has ended. Absent where nothing was measured, and of a run whose supervisor was lost."""
+        """Usage of its GPUs; known once it has ended. Absent if nothing was measured or its supervisor was lost."""
 
     @property
     def left_out(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What was left out of its reports because it cannot be recorded, for people: one entry for each kind, with how often; known
-        once it has ended.
+        """Values that were left out of its reports because they cannot be recorded, for people: one entry for each kind,
+        with the count; known once it has ended.
         """
 
     @property
     def hold_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """Until when the files that it left are held; absent if they are not."""
+        """Time until which its files are held; absent if they are not."""
 
     def __init__(
         self,

@@ -23,14 +23,14 @@ class Secret(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     UPDATE_TIME_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Its name."""
+    """Name of the secret."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was first set."""
+        """Time at which it was first set."""
 
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its value was last set."""
+        """Time at which its value was last set."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class SetSecretRequest(google.protobuf.message.Message):
     workspace_id: builtins.int
     """Id of the workspace; 0 for the caller's own."""
     name: builtins.str
-    """1 to 64 letters, digits and ". _ -", of which the first is a letter or a digit."""
+    """Name: 1 to 64 letters, digits and ". _ -"; the first character is a letter or a digit."""
     value: builtins.str
-    """8 characters to 32 KiB of text without NUL."""
+    """Value: Value: 8 characters to 32 KiB of text without NUL."""
     def __init__(
         self,
         *,
@@ -118,7 +118,7 @@ class ListSecretsResponse(google.protobuf.message.Message):
     SECRETS_FIELD_NUMBER: builtins.int
     @property
     def secrets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Secret]:
-        """All of them, at most 100."""
+        """All secrets, at most 100."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class DeleteSecretRequest(google.protobuf.message.Message):
     workspace_id: builtins.int
     """Id of the workspace; 0 for the caller's own."""
     name: builtins.str
-    """Its name."""
+    """Name of the secret."""
     def __init__(
         self,
         *,

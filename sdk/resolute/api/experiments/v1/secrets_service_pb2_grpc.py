@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class SecretsServiceStub(object):
-    """Secrets for scripts, such as tokens of model hubs: of a user, whose experiments alone may name them, or of a workspace, whose
-    experiments all may. They are kept encrypted, and no call but that of a run returns a value.
+    """Secrets for scripts, such as tokens of model hubs. Only the user's own experiments may name a secret of a user; all
+    experiments of a workspace may name one of the workspace. Secrets are stored encrypted, and only the call of a run
+    returns their values.
     """
 
     def __init__(self, channel):
@@ -59,12 +60,13 @@ class SecretsServiceStub(object):
 
 
 class SecretsServiceServicer(object):
-    """Secrets for scripts, such as tokens of model hubs: of a user, whose experiments alone may name them, or of a workspace, whose
-    experiments all may. They are kept encrypted, and no call but that of a run returns a value.
+    """Secrets for scripts, such as tokens of model hubs. Only the user's own experiments may name a secret of a user; all
+    experiments of a workspace may name one of the workspace. Secrets are stored encrypted, and only the call of a run
+    returns their values.
     """
 
     def SetSecret(self, request, context):
-        """Sets a secret, in place of one of the same name. Runs that start later get the new value.
+        """Sets a secret, replacing one of the same name. Runs that start later get the new value.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -85,7 +87,7 @@ class SecretsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetRunSecrets(self, request, context):
-        """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one is not there any more,
+        """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one was deleted,
         ABORTED once the run was superseded or has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -124,8 +126,9 @@ def add_SecretsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SecretsService(object):
-    """Secrets for scripts, such as tokens of model hubs: of a user, whose experiments alone may name them, or of a workspace, whose
-    experiments all may. They are kept encrypted, and no call but that of a run returns a value.
+    """Secrets for scripts, such as tokens of model hubs. Only the user's own experiments may name a secret of a user; all
+    experiments of a workspace may name one of the workspace. Secrets are stored encrypted, and only the call of a run
+    returns their values.
     """
 
     @staticmethod

@@ -18,8 +18,9 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class SecretsServiceStub:
-    """Secrets for scripts, such as tokens of model hubs: of a user, whose experiments alone may name them, or of a workspace, whose
-    experiments all may. They are kept encrypted, and no call but that of a run returns a value.
+    """Secrets for scripts, such as tokens of model hubs. Only the user's own experiments may name a secret of a user; all
+    experiments of a workspace may name one of the workspace. Secrets are stored encrypted, and only the call of a run
+    returns their values.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -27,7 +28,7 @@ class SecretsServiceStub:
         resolute.api.experiments.v1.secrets_service_pb2.SetSecretRequest,
         resolute.api.experiments.v1.secrets_service_pb2.SetSecretResponse,
     ]
-    """Sets a secret, in place of one of the same name. Runs that start later get the new value."""
+    """Sets a secret, replacing one of the same name. Runs that start later get the new value."""
 
     ListSecrets: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.secrets_service_pb2.ListSecretsRequest,
@@ -45,20 +46,21 @@ class SecretsServiceStub:
         resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsRequest,
         resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsResponse,
     ]
-    """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one is not there any more,
+    """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one was deleted,
     ABORTED once the run was superseded or has ended.
     """
 
 class SecretsServiceAsyncStub:
-    """Secrets for scripts, such as tokens of model hubs: of a user, whose experiments alone may name them, or of a workspace, whose
-    experiments all may. They are kept encrypted, and no call but that of a run returns a value.
+    """Secrets for scripts, such as tokens of model hubs. Only the user's own experiments may name a secret of a user; all
+    experiments of a workspace may name one of the workspace. Secrets are stored encrypted, and only the call of a run
+    returns their values.
     """
 
     SetSecret: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.secrets_service_pb2.SetSecretRequest,
         resolute.api.experiments.v1.secrets_service_pb2.SetSecretResponse,
     ]
-    """Sets a secret, in place of one of the same name. Runs that start later get the new value."""
+    """Sets a secret, replacing one of the same name. Runs that start later get the new value."""
 
     ListSecrets: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.secrets_service_pb2.ListSecretsRequest,
@@ -76,13 +78,14 @@ class SecretsServiceAsyncStub:
         resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsRequest,
         resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsResponse,
     ]
-    """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one is not there any more,
+    """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one was deleted,
     ABORTED once the run was superseded or has ended.
     """
 
 class SecretsServiceServicer(metaclass=abc.ABCMeta):
-    """Secrets for scripts, such as tokens of model hubs: of a user, whose experiments alone may name them, or of a workspace, whose
-    experiments all may. They are kept encrypted, and no call but that of a run returns a value.
+    """Secrets for scripts, such as tokens of model hubs. Only the user's own experiments may name a secret of a user; all
+    experiments of a workspace may name one of the workspace. Secrets are stored encrypted, and only the call of a run
+    returns their values.
     """
 
     @abc.abstractmethod
@@ -91,7 +94,7 @@ class SecretsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.secrets_service_pb2.SetSecretRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.secrets_service_pb2.SetSecretResponse, collections.abc.Awaitable[resolute.api.experiments.v1.secrets_service_pb2.SetSecretResponse]]:
-        """Sets a secret, in place of one of the same name. Runs that start later get the new value."""
+        """Sets a secret, replacing one of the same name. Runs that start later get the new value."""
 
     @abc.abstractmethod
     def ListSecrets(
@@ -115,7 +118,7 @@ class SecretsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.secrets_service_pb2.GetRunSecretsResponse]]:
-        """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one is not there any more,
+        """Returns the secrets that the config of a run names, to the run itself. FAILED_PRECONDITION if one was deleted,
         ABORTED once the run was superseded or has ended.
         """
 

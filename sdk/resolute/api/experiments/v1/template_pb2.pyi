@@ -14,7 +14,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Template(google.protobuf.message.Message):
-    """A part of a config that can be merged under others. Configs refer to it by name, so its name never changes."""
+    """A part of a config that can be merged below others. Configs refer to it by name, so its name never changes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -25,11 +25,11 @@ class Template(google.protobuf.message.Message):
     """Name."""
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The part: a map."""
+        """The part of a config: a map."""
 
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was written last."""
+        """Time of the last change."""
 
     def __init__(
         self,

@@ -27,40 +27,44 @@ class _TokenKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     TOKEN_KIND_UNSPECIFIED: _TokenKind.ValueType  # 0
     """Not set."""
     TOKEN_KIND_ACCESS: _TokenKind.ValueType  # 1
-    """Issued by CreateToken. If another token than one of a sign-in asked for it, it ends with that token at the latest."""
+    """Issued by CreateToken. If the caller's token was not one of a sign-in, it ends with that token at the latest."""
     TOKEN_KIND_SIGN_IN: _TokenKind.ValueType  # 2
-    """Issued by Login or LoginWithIdToken. Tokens that it issues have their own expiry and do not end with it."""
+    """Issued by Login or LoginWithIdToken. Tokens that are issued with it have their own expiry and do not end with it."""
     TOKEN_KIND_OPERATOR: _TokenKind.ValueType  # 3
-    """The operator's token in the home directory of an embedded cluster. It is replaced when the cluster starts."""
+    """The operator's token in the home directory of an embedded cluster. It is replaced at each start of the cluster."""
     TOKEN_KIND_SERVICE: _TokenKind.ValueType  # 4
     """Issued by CreateServiceToken, for a service that runs separately."""
     TOKEN_KIND_RUN: _TokenKind.ValueType  # 5
-    """For the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the run."""
+    """Issued for the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the
+    run.
+    """
     TOKEN_KIND_BROWSER: _TokenKind.ValueType  # 6
-    """Issued by RedeemSignInCode, for the session of a browser. If another token than one of a sign-in asked for the code, it
-    ends with that token at the latest.
+    """Issued by RedeemSignInCode, for the session of a browser. If the code was not created with the token of a
+    sign-in, it ends with the token that created the code at the latest.
     """
     TOKEN_KIND_SIGN_IN_CODE: _TokenKind.ValueType  # 7
     """A code of CreateSignInCode that has not expired. It is revoked when it is redeemed."""
 
 class TokenKind(_TokenKind, metaclass=_TokenKindEnumTypeWrapper):
-    """How a token came to be, which decides when it ends."""
+    """The way in which a token was issued, which determines when it ends."""
 
 TOKEN_KIND_UNSPECIFIED: TokenKind.ValueType  # 0
 """Not set."""
 TOKEN_KIND_ACCESS: TokenKind.ValueType  # 1
-"""Issued by CreateToken. If another token than one of a sign-in asked for it, it ends with that token at the latest."""
+"""Issued by CreateToken. If the caller's token was not one of a sign-in, it ends with that token at the latest."""
 TOKEN_KIND_SIGN_IN: TokenKind.ValueType  # 2
-"""Issued by Login or LoginWithIdToken. Tokens that it issues have their own expiry and do not end with it."""
+"""Issued by Login or LoginWithIdToken. Tokens that are issued with it have their own expiry and do not end with it."""
 TOKEN_KIND_OPERATOR: TokenKind.ValueType  # 3
-"""The operator's token in the home directory of an embedded cluster. It is replaced when the cluster starts."""
+"""The operator's token in the home directory of an embedded cluster. It is replaced at each start of the cluster."""
 TOKEN_KIND_SERVICE: TokenKind.ValueType  # 4
 """Issued by CreateServiceToken, for a service that runs separately."""
 TOKEN_KIND_RUN: TokenKind.ValueType  # 5
-"""For the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the run."""
+"""Issued for the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the
+run.
+"""
 TOKEN_KIND_BROWSER: TokenKind.ValueType  # 6
-"""Issued by RedeemSignInCode, for the session of a browser. If another token than one of a sign-in asked for the code, it
-ends with that token at the latest.
+"""Issued by RedeemSignInCode, for the session of a browser. If the code was not created with the token of a
+sign-in, it ends with the token that created the code at the latest.
 """
 TOKEN_KIND_SIGN_IN_CODE: TokenKind.ValueType  # 7
 """A code of CreateSignInCode that has not expired. It is revoked when it is redeemed."""
@@ -77,22 +81,22 @@ class _TokenScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     TOKEN_SCOPE_ALL: _TokenScope.ValueType  # 1
     """Everything that the user may do."""
     TOKEN_SCOPE_READ: _TokenScope.ValueType  # 2
-    """Reading what the user may see, with the role viewer at most. Calls about the user's own account are refused too."""
+    """Only reading, with at most the role viewer. Calls about the user's own account are refused too."""
 
 class TokenScope(_TokenScope, metaclass=_TokenScopeEnumTypeWrapper):
-    """What a token may be used for."""
+    """The permitted use of a token."""
 
 TOKEN_SCOPE_UNSPECIFIED: TokenScope.ValueType  # 0
 """Not set: the same as TOKEN_SCOPE_ALL."""
 TOKEN_SCOPE_ALL: TokenScope.ValueType  # 1
 """Everything that the user may do."""
 TOKEN_SCOPE_READ: TokenScope.ValueType  # 2
-"""Reading what the user may see, with the role viewer at most. Calls about the user's own account are refused too."""
+"""Only reading, with at most the role viewer. Calls about the user's own account are refused too."""
 global___TokenScope = TokenScope
 
 @typing.final
 class Token(google.protobuf.message.Message):
-    """What is known of a token that was issued. The token itself is not stored."""
+    """Data about an issued token. The token itself is not stored."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -115,26 +119,26 @@ class Token(google.protobuf.message.Message):
     user_name: builtins.str
     """Name of that user."""
     description: builtins.str
-    """What it is for, in the words of its creator."""
+    """Description by its creator."""
     revoked: builtins.bool
     """Whether it was revoked before it expired."""
     kind: global___TokenKind.ValueType
-    """How it came to be."""
+    """Kind of the token."""
     parent_token_id: builtins.str
-    """The token with which it was issued and with which it ends; empty for none."""
+    """Id of the token with which it was issued and with which it ends; empty for none."""
     service_name: builtins.str
     """The service that it authenticates; empty for a user."""
     allocation_id: builtins.str
-    """The allocation that it belongs to; empty unless the kind is TOKEN_KIND_RUN."""
+    """Allocation of the token; empty unless the kind is TOKEN_KIND_RUN."""
     scope: global___TokenScope.ValueType
-    """What it may be used for."""
+    """Permitted use of the token."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was issued."""
+        """Time at which it was issued."""
 
     @property
     def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it expires."""
+        """Time at which it expires."""
 
     def __init__(
         self,

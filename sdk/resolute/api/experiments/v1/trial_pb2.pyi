@@ -31,43 +31,43 @@ class _TrialStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     TRIAL_STATE_UNSPECIFIED: _TrialState.ValueType  # 0
     """Never sent."""
     TRIAL_STATE_QUEUED: _TrialState.ValueType  # 1
-    """It has work and waits for slots."""
+    """It has an operation and waits for slots."""
     TRIAL_STATE_STARTING: _TrialState.ValueType  # 2
-    """Its slots are given, its processes are starting."""
+    """Its slots are assigned, and its processes are starting."""
     TRIAL_STATE_RUNNING: _TrialState.ValueType  # 3
     """Its processes run."""
     TRIAL_STATE_STOPPING: _TrialState.ValueType  # 4
     """It was asked to checkpoint and exit."""
     TRIAL_STATE_PAUSED: _TrialState.ValueType  # 5
-    """It has no processes and the experiment is paused."""
+    """It has no processes, and the experiment is paused."""
     TRIAL_STATE_WAITING: _TrialState.ValueType  # 6
     """It completed its operation and waits for the search."""
     TRIAL_STATE_COMPLETED: _TrialState.ValueType  # 7
-    """It ended as the search wanted, or as its own code wanted."""
+    """It ended because the search closed it or its own code was done."""
     TRIAL_STATE_CANCELED: _TrialState.ValueType  # 8
     """It was cancelled or killed."""
     TRIAL_STATE_ERROR: _TrialState.ValueType  # 9
     """It failed more often than it may restart."""
 
 class TrialState(_TrialState, metaclass=_TrialStateEnumTypeWrapper):
-    """Life of a trial."""
+    """State of a trial."""
 
 TRIAL_STATE_UNSPECIFIED: TrialState.ValueType  # 0
 """Never sent."""
 TRIAL_STATE_QUEUED: TrialState.ValueType  # 1
-"""It has work and waits for slots."""
+"""It has an operation and waits for slots."""
 TRIAL_STATE_STARTING: TrialState.ValueType  # 2
-"""Its slots are given, its processes are starting."""
+"""Its slots are assigned, and its processes are starting."""
 TRIAL_STATE_RUNNING: TrialState.ValueType  # 3
 """Its processes run."""
 TRIAL_STATE_STOPPING: TrialState.ValueType  # 4
 """It was asked to checkpoint and exit."""
 TRIAL_STATE_PAUSED: TrialState.ValueType  # 5
-"""It has no processes and the experiment is paused."""
+"""It has no processes, and the experiment is paused."""
 TRIAL_STATE_WAITING: TrialState.ValueType  # 6
 """It completed its operation and waits for the search."""
 TRIAL_STATE_COMPLETED: TrialState.ValueType  # 7
-"""It ended as the search wanted, or as its own code wanted."""
+"""It ended because the search closed it or its own code was done."""
 TRIAL_STATE_CANCELED: TrialState.ValueType  # 8
 """It was cancelled or killed."""
 TRIAL_STATE_ERROR: TrialState.ValueType  # 9
@@ -76,14 +76,14 @@ global___TrialState = TrialState
 
 @typing.final
 class TrialKey(google.protobuf.message.Message):
-    """Names a trial by its number or its UUID."""
+    """The key of a trial: its number or its UUID."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NUMBER_FIELD_NUMBER: builtins.int
     TRIAL_ID_FIELD_NUMBER: builtins.int
     number: builtins.int
-    """Small number, from 1."""
+    """Number, from 1."""
     trial_id: builtins.str
     """UUID."""
     def __init__(
@@ -100,16 +100,16 @@ global___TrialKey = TrialKey
 
 @typing.final
 class Validation(google.protobuf.message.Message):
-    """A validation of a trial by the metric that its experiment decides by."""
+    """A validation of a trial, with the value of the experiment's metric."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     VALUE_FIELD_NUMBER: builtins.int
     STEPS_FIELD_NUMBER: builtins.int
     value: builtins.float
-    """Value of the metric; absent when it was NaN or infinite."""
+    """Value of the metric; absent if it was NaN or infinite."""
     steps: builtins.int
-    """Steps completed there."""
+    """Steps completed at that point."""
     def __init__(
         self,
         *,
@@ -167,69 +167,73 @@ class Trial(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
-    """Small number for people, from 1."""
+    """Number for people, from 1."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     experiment_number: builtins.int
     """Number of the experiment."""
     trial_key: builtins.str
-    """UUID by which its search knows it."""
+    """Key of the trial within its search: a UUID."""
     state: global___TrialState.ValueType
-    """Life of the trial."""
+    """State of the trial."""
     seed: builtins.int
     """Seed for its random numbers."""
     restarts: builtins.int
-    """Restarts after failures so far."""
+    """Number of restarts after failures so far."""
     run: builtins.int
     """Number of the latest run; zero before the first."""
     status: builtins.str
-    """What its code last said it is doing; empty for nothing."""
+    """Last status that its code reported; empty for none."""
     explanation: builtins.str
-    """Why it waits or failed, for people; empty when there is nothing to say."""
+    """Reason why it waits or failed, for people; empty if there is none."""
     latest_checkpoint_id: builtins.str
-    """UUID of the checkpoint that the next run starts from; absent for none."""
+    """UUID of the checkpoint from which the next run starts; absent for none."""
     steps_completed: builtins.int
-    """Steps completed there; zero without one."""
+    """Steps completed at that checkpoint; zero without one."""
     revision: builtins.int
-    """Grows with every change of its experiment; for watches."""
+    """Revision for watches, which grows with every change of its experiment."""
     omitted_hparams: builtins.int
-    """Hyperparameters that hparams lacks because a list was to have no more of them."""
+    """Number of hyperparameters that are missing in hparams because of the list's limit."""
     lost_steps: builtins.int
     """Sum of the lost_steps of its runs, as far as they are known."""
     external_id: builtins.str
-    """What names it outside of the cluster; absent for none."""
+    """External identifier of the trial; absent for none."""
     reported_steps: builtins.int
-    """Steps of its last report of training or validation, by the newest run that has one; absent before the first. The metrics
-    service tells it within seconds while the trial runs, and the last one before its experiment has ended. One that
-    arrives later is copied within about a minute.
+    """Steps of its last training or validation report, in the latest run that has one; absent before the first. It is
+    copied from the metrics service within seconds while the trial runs, and the final one before the experiment has
+    ended. A report that arrives later is copied within about a minute.
     """
     steps_per_second: builtins.float
-    """Steps per second, averaged over about the last half minute in which that run reported; absent before its second report."""
+    """Steps per second, averaged over about the last half minute with reports of that run; absent before its second
+    report.
+    """
     run_seconds: builtins.float
-    """Seconds for which runs that have ended held their slots. What is left of its time it waited."""
+    """Seconds for which its ended runs held slots. During the rest of its time it waited."""
     notes: builtins.str
-    """Notes of people, Markdown. At most 1,000,000 characters. Only when one trial is asked for. UpdateTrial takes them."""
+    """Notes of users, in Markdown. At most 1,000,000 characters. Only if one trial is requested. UpdateTrial can change
+    them.
+    """
     etag: builtins.str
-    """Changes with every UpdateTrial; for conditional updates."""
+    """Version for conditional updates, which changes with every UpdateTrial."""
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
         """The sampled hyperparameters: a map."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created."""
+        """Time at which it was created."""
 
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended; absent before."""
+        """Time at which it ended; absent before."""
 
     @property
     def runs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.run_pb2.Run]:
-        """Its runs, by number. Only when one trial is asked for, and in lists that ask for them."""
+        """Runs of the trial, by number. Only if one trial is requested, and in lists that request them."""
 
     @property
     def pids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Process ids on the machines of the current run, by container; for operators. Only when one trial is asked for."""
+        """Process ids on the machines of the current run, by container; for operators. Only if one trial is requested."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -237,39 +241,41 @@ class Trial(google.protobuf.message.Message):
 
     @property
     def excluded_nodes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Nodes that log policies keep it from."""
+        """Nodes that log policies have excluded for it."""
 
     @property
     def best_validation(self) -> global___Validation:
-        """Its best validation, of what no later run superseded; absent before the first finite value. The metrics service tells it
-        within seconds, and the last one of a trial before its experiment has ended.
+        """Best validation, without superseded values; absent before the first finite value. It is copied from the metrics
+        service within seconds, and the final one before the experiment has ended.
         """
 
     @property
     def last_validation(self) -> global___Validation:
-        """Its last validation: at the most steps of the newest run that has one; absent before the first."""
+        """Last validation: that with the most steps in the latest run that has one; absent before the first."""
 
     @property
     def endpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Where programs of its latest run listen, as the run announced them: host:port. Only when one trial is asked for."""
+        """Addresses (host:port) at which programs of its latest run listen, as announced by the run. Only if one trial is
+        requested.
+        """
 
     @property
     def report_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When that report was made."""
+        """Time at which that report was made."""
 
     @property
     def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it will have trained for as long as its search lets the longest trial, at that rate; a search may end it earlier. Absent
-        unless it runs, and where the steps of that length are not known.
+        """Expected time at which it reaches the largest length of its search, at that rate; the search may end it earlier.
+        Absent unless it runs, and if the number of steps of that length is unknown.
         """
 
     @property
     def run_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its current run got its slots; absent when it has none."""
+        """Time at which its current run got its slots; absent if it has none."""
 
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Labels of people. At most 100, each of 1 to 1,000 characters. UpdateTrial takes them."""
+        """Labels of users. At most 100, each of 1 to 1,000 characters. UpdateTrial can change them."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class TrialTransition(google.protobuf.message.Message):
-    """Something that happened to a trial and changed where it stands. Recorded in the transaction that changed it."""
+    """A change of a trial's state with its cause, recorded in the transaction of the change."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -29,7 +29,7 @@ class TrialTransition(google.protobuf.message.Message):
     DETAIL_FIELD_NUMBER: builtins.int
     SEARCH_EVENT_SEQUENCE_FIELD_NUMBER: builtins.int
     event: builtins.str
-    """What happened: CREATE, or an event of the table of trials in docs/lifecycle.md, such as PLACE or PREEMPT."""
+    """Event: CREATE, or an event of the table of trials in docs/lifecycle.md, such as PLACE or PREEMPT."""
     from_state: resolute.api.experiments.v1.trial_pb2.TrialState.ValueType
     """The state before; unspecified for CREATE."""
     to_state: resolute.api.experiments.v1.trial_pb2.TrialState.ValueType
@@ -37,13 +37,15 @@ class TrialTransition(google.protobuf.message.Message):
     run: builtins.int
     """The latest run at that time; zero before the first."""
     signal_reason: resolute.api.preemption.v1.signal_pb2.SignalReason.ValueType
-    """Why its run was asked to checkpoint and exit; unspecified when it was not."""
+    """Reason why its run was asked to checkpoint and exit; unspecified if it was not."""
     actor_name: builtins.str
-    """Name of the user who asked for it; empty when no user did."""
+    """Name of the user who requested it; empty if no user did."""
     detail: builtins.str
-    """Further reasons, for people: how its last run failed, what it had waited for, or whom it makes room for. Empty for none."""
+    """Further reasons, for people: the failure of its last run, the reason of its wait, or the trial for which it was
+    preempted. Empty for none.
+    """
     search_event_sequence: builtins.int
-    """Position in the log of the search of the event that caused it, which ListEvents shows; absent when the search did not."""
+    """Position of the causing event in the search's log (see ListEvents); absent if the search was not the cause."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When."""

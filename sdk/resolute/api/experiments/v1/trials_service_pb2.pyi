@@ -31,7 +31,7 @@ class GetTrialRequest(google.protobuf.message.Message):
     TRIAL_FIELD_NUMBER: builtins.int
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Which one."""
+        """The trial."""
 
     def __init__(
         self,
@@ -82,31 +82,32 @@ class ListTrialsRequest(google.protobuf.message.Message):
     MAX_HPARAMS_FIELD_NUMBER: builtins.int
     TRIAL_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Trials on a page: 0 for 100, at most 1000; larger values are lowered to that."""
+    """Trials on a page: 0 for 100, at most 1000; larger values are reduced."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
-    """Order by number, create_time, end_time, state, restarts, steps_completed, reported_steps, steps_per_second, best_validation
-    or last_validation (by their values), each with or without "desc"; "number" if empty. Trials without a value come last in both directions. With the
-    experiment's smaller_is_better, "best_validation" begins with the best trial; otherwise "best_validation desc" does.
+    """Order by number, create_time, end_time, state, restarts, steps_completed, reported_steps, steps_per_second,
+    best_validation or last_validation (by their values), each with or without "desc"; "number" if empty. Trials
+    without a value come last in both directions. With the experiment's smaller_is_better, "best_validation" starts
+    with the best trial; otherwise "best_validation desc" does.
     """
     include_runs: builtins.bool
-    """Also give the runs of each trial."""
+    """Whether to also return the runs of each trial."""
     skip: builtins.int
-    """Trials that the first page leaves out, the first ones of the order: for pages by their place. At most 1,000,000. Pages
-    after that begin where their token says.
+    """Number of trials that the first page skips, for pages by position. At most 1,000,000. Later pages begin at their
+    token.
     """
     started: builtins.bool
     """Only trials that have had a run or a validation."""
     without_diverged: builtins.bool
-    """No trials whose last validation was NaN or infinite."""
+    """Whether to leave out trials whose last validation was NaN or infinite."""
     max_hparams: builtins.int
-    """Most hyperparameters that each trial is given with, the first ones by dotted name; absent for all of them. Each trial
-    says how many were left out.
+    """Most hyperparameters of each trial in the response, the first ones by dotted name; absent for all. Each trial has
+    the number of those that were left out.
     """
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Of which experiment."""
+        """The experiment."""
 
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.trial_pb2.TrialState.ValueType]:
@@ -146,7 +147,7 @@ class ListTrialsResponse(google.protobuf.message.Message):
     TRIALS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.trial_pb2.Trial]:
         """The trials."""
@@ -173,14 +174,14 @@ class ListTrialNumbersRequest(google.protobuf.message.Message):
     AFTER_NUMBER_FIELD_NUMBER: builtins.int
     TRIAL_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Trials on a page: 0 for 10,000, at most 20,000; larger values are lowered to that."""
+    """Trials on a page: 0 for 10,000, at most 20,000; larger values are reduced."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     after_number: builtins.int
     """Only trials with larger numbers; zero for all."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
-        """Of which experiment."""
+        """The experiment."""
 
     @property
     def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -211,18 +212,18 @@ class ListTrialNumbersResponse(google.protobuf.message.Message):
     TRIAL_IDS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def numbers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Their numbers."""
+        """Numbers of the trials."""
 
     @property
     def trial_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Their keys within their search."""
+        """Keys of the trials within their search."""
 
     @property
     def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Their UUIDs. Only where trials were named by them."""
+        """UUIDs of the trials. Only if the request named trials by UUID."""
 
     def __init__(
         self,
@@ -247,14 +248,14 @@ class ListTrialTransitionsRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     ORDER_BY_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Transitions on a page: 0 for 100, at most 1000; larger values are lowered to that."""
+    """Transitions on a page: 0 for 100, at most 1000; larger values are reduced."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
-    """"position", which is the default, or "position desc"."""
+    """Order: Order: "position", which is the default, or "position desc"."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Of which trial."""
+        """The trial."""
 
     def __init__(
         self,
@@ -278,10 +279,10 @@ class ListTrialTransitionsResponse(google.protobuf.message.Message):
     TRANSITIONS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def transitions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.trial_transition_pb2.TrialTransition]:
-        """The transitions. None of what happened before the cluster was upgraded to a version that records them."""
+        """The transitions. Those before the cluster's upgrade to a version that records them are missing."""
 
     def __init__(
         self,
@@ -305,7 +306,7 @@ class GetRunEnvironmentRequest(google.protobuf.message.Message):
     """Run, from 1; zero for the latest."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Of which trial."""
+        """The trial."""
 
     def __init__(
         self,
@@ -330,7 +331,7 @@ class GetRunEnvironmentResponse(google.protobuf.message.Message):
     """The run."""
     @property
     def environment(self) -> resolute.api.experiments.v1.run_environment_pb2.RunEnvironment:
-        """What was recorded; absent for runs outside of the cluster and for those of versions that recorded nothing."""
+        """The recorded environment; absent for runs outside of the cluster and for runs of versions that recorded none."""
 
     def __init__(
         self,
@@ -353,12 +354,12 @@ class GetMachineUsageRequest(google.protobuf.message.Message):
     RUN_FIELD_NUMBER: builtins.int
     NEWEST_FIELD_NUMBER: builtins.int
     run: builtins.int
-    """Run, from 1; zero for the newest."""
+    """Run, from 1; zero for the latest."""
     newest: builtins.bool
-    """Whether only the newest period is wanted."""
+    """Whether to return only the newest period."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Of which trial."""
+        """The trial."""
 
     def __init__(
         self,
@@ -387,10 +388,10 @@ class GetMachineUsageResponse(google.protobuf.message.Message):
         CONTAINER_RANK_FIELD_NUMBER: builtins.int
         USAGE_FIELD_NUMBER: builtins.int
         container_rank: builtins.int
-        """Its rank."""
+        """Rank of the container."""
         @property
         def usage(self) -> resolute.api.experiments.v1.machine_usage_pb2.MachineUsage:
-            """What its machine did."""
+            """Usage of its machine."""
 
         def __init__(
             self,
@@ -407,7 +408,7 @@ class GetMachineUsageResponse(google.protobuf.message.Message):
     """The run; zero if there was none yet."""
     @property
     def containers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GetMachineUsageResponse.Container]:
-        """Its containers that have told of their machines, by rank."""
+        """Containers of the run that have reported their machines, by rank."""
 
     def __init__(
         self,
@@ -431,7 +432,7 @@ class ListRunFilesRequest(google.protobuf.message.Message):
     """Run, from 1; zero for the latest whose files are held."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Of which trial."""
+        """The trial."""
 
     def __init__(
         self,
@@ -461,7 +462,7 @@ class ListRunFilesResponse(google.protobuf.message.Message):
         path: builtins.str
         """Relative path, which begins with the rank of the container."""
         size: builtins.int
-        """Bytes."""
+        """Size in bytes."""
         def __init__(
             self,
             *,
@@ -477,11 +478,11 @@ class ListRunFilesResponse(google.protobuf.message.Message):
     """The run."""
     @property
     def hold_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """Until when they are held."""
+        """Time until which they are held."""
 
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListRunFilesResponse.File]:
-        """The regular files, by path; at most 10000. Links and what holds credentials are left out."""
+        """The regular files, by path; at most 10000. Links and files with credentials are left out."""
 
     def __init__(
         self,
@@ -513,7 +514,7 @@ class ReadRunFileRequest(google.protobuf.message.Message):
     """First byte."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Of which trial."""
+        """The trial."""
 
     def __init__(
         self,
@@ -536,7 +537,7 @@ class ReadRunFileResponse(google.protobuf.message.Message):
 
     DATA_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """At most a MiB; empty at the end of the file."""
+    """The next bytes, at most 1 MiB; empty at the end of the file."""
     def __init__(
         self,
         *,
@@ -557,14 +558,14 @@ class UpdateTrialRequest(google.protobuf.message.Message):
     UPDATE_MASK_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The etag of the trial that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the trial on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def key(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Which one."""
+        """The trial."""
 
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
-        """The new values of the fields in update_mask; its other fields do not count."""
+        """The new values of the fields in update_mask; other fields are ignored."""
 
     @property
     def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
@@ -613,7 +614,7 @@ class KillTrialRequest(google.protobuf.message.Message):
     TRIAL_FIELD_NUMBER: builtins.int
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
-        """Which one."""
+        """The trial."""
 
     def __init__(
         self,
@@ -659,12 +660,12 @@ class SetTrialStatusRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
-    """Run that says so."""
+    """Run that sets the status."""
     status: builtins.str
-    """A word or two, cut after 200 characters; absent leaves it as it was."""
+    """Short status, truncated to 200 characters; absent to leave it unchanged."""
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Replaces the trial's free metadata: a map of at most 256 KiB. Absent leaves it as it was."""
+        """New free metadata of the trial: a map of at most 256 KiB. Absent to leave it unchanged."""
 
     def __init__(
         self,
@@ -692,7 +693,7 @@ class SetTrialStatusResponse(google.protobuf.message.Message):
     METADATA_FIELD_NUMBER: builtins.int
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The trial's free metadata as it stands now: a map, empty if none was ever set."""
+        """Current free metadata of the trial: a map, empty if none was ever set."""
 
     def __init__(
         self,
@@ -720,35 +721,38 @@ class BeginRunRequest(google.protobuf.message.Message):
     EXTERNAL_TRIAL_ID_FIELD_NUMBER: builtins.int
     EXPERIMENT_ONLY_FIELD_NUMBER: builtins.int
     external_run_id: builtins.str
-    """UUID that the run was given where it runs. It names the run for good: asking again never makes another."""
+    """External UUID of the run. It identifies the run permanently: a repeated call never creates another run."""
     name: builtins.str
-    """Name of its experiment; counts when that is made."""
+    """Name of its experiment; used if the experiment is created."""
     external_experiment_id: builtins.str
-    """Names an experiment across runs, at most 256 characters; absent for an experiment of its own."""
+    """External identifier of an experiment, shared by its runs, at most 256 characters; absent for an experiment of its
+    own.
+    """
     external_trial_id: builtins.str
-    """Names a trial of that experiment across runs, at most 256 characters; absent for a trial of its own. Only together with
-    external_experiment_id.
+    """External identifier of a trial of that experiment, shared by its runs, at most 256 characters; absent for a trial
+    of its own. Only together with external_experiment_id.
     """
     experiment_only: builtins.bool
-    """Makes the experiment, unless external_experiment_id names a known one, and begins no run: its trials come by later calls
-    with that external_experiment_id, which must be given. The response has the experiment's number alone.
+    """Whether to create only the experiment, unless external_experiment_id names an existing one, and to begin no run.
+    Later calls with that external_experiment_id, which is required, add its trials. The response has only the
+    experiment's number.
     """
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata of the trial: a map of at most 256 KiB. Absent leaves a known trial's as it was."""
+        """Free metadata of the trial: a map of at most 256 KiB. Absent to leave that of an existing trial unchanged."""
 
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it began; absent for now."""
+        """Time at which it began; absent for now."""
 
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Hyperparameters: a map; counts when the trial is made."""
+        """Hyperparameters: a map; used if the trial is created."""
 
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Fields of the experiment's config, such as description, labels, workspace, data, checkpoint_storage and searcher: a map;
-        counts when the experiment is made.
+        """Fields of the experiment's config, such as description, labels, workspace, data, checkpoint_storage and searcher:
+        a map; used if the experiment is created.
         """
 
     def __init__(
@@ -790,11 +794,11 @@ class BeginRunResponse(google.protobuf.message.Message):
     CLUSTER_ID_FIELD_NUMBER: builtins.int
     EXPERIMENT_NUMBER_FIELD_NUMBER: builtins.int
     token: builtins.str
-    """Lets the holder speak for the run, for some hours."""
+    """Token that authenticates the run, for some hours."""
     run: builtins.int
     """The run."""
     searcher_metric: builtins.str
-    """Metric that the experiment decides by."""
+    """Metric of the experiment."""
     smaller_is_better: builtins.bool
     """Whether smaller values of it are better."""
     cluster_id: builtins.str
@@ -807,7 +811,7 @@ class BeginRunResponse(google.protobuf.message.Message):
 
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where its checkpoints go."""
+        """Storage of its checkpoints."""
 
     def __init__(
         self,
@@ -857,9 +861,9 @@ class RenewRunResponse(google.protobuf.message.Message):
     TOKEN_FIELD_NUMBER: builtins.int
     ENDED_FIELD_NUMBER: builtins.int
     token: builtins.str
-    """Replaces the token; the same one again when the run has ended or its owner is deactivated."""
+    """New token; the same one again if the run has ended or its owner is deactivated."""
     ended: builtins.bool
-    """Whether the run is to end: a person ended it here, or a later run has begun."""
+    """Whether the run must end, because a user ended it or a later run has begun."""
     def __init__(
         self,
         *,
@@ -887,16 +891,18 @@ class EndRunRequest(google.protobuf.message.Message):
     run: builtins.int
     """The run."""
     outcome: resolute.api.experiments.v1.run_pb2.RunOutcome.ValueType
-    """COMPLETED, FAILED or INVALID_HP."""
+    """Outcome: Outcome: COMPLETED, FAILED or INVALID_HP."""
     failure: builtins.str
-    """What failed, for people, cut after 10,000 characters; empty for COMPLETED."""
+    """Failure, for people, truncated to 10,000 characters; empty for COMPLETED."""
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended; absent for now."""
+        """Time at which it ended; absent for now."""
 
     @property
     def left_out(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What was left out of its reports, for people: one entry for each kind, with how often. At most 100, cut after 300 characters."""
+        """Values that were left out of its reports, for people: one entry for each kind, with the count. At most 100, each
+        truncated to 300 characters.
+        """
 
     def __init__(
         self,

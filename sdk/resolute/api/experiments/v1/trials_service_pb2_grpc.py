@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class TrialsServiceStub(object):
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
-    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
-    repeat: the client names the run.
+    Verbs: Get returns one object. List returns pages. Begin, Renew and End are for runs outside of the cluster, and
+    safe to repeat: the client names the run.
     """
 
     def __init__(self, channel):
@@ -111,14 +111,14 @@ class TrialsServiceStub(object):
 
 
 class TrialsServiceServicer(object):
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
-    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
-    repeat: the client names the run.
+    Verbs: Get returns one object. List returns pages. Begin, Renew and End are for runs outside of the cluster, and
+    safe to repeat: the client names the run.
     """
 
     def GetTrial(self, request, context):
-        """Gives a trial with its runs.
+        """Returns a trial with its runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -132,35 +132,36 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListTrialNumbers(self, request, context):
-        """Lists by which numbers people know the trials of an experiment, as columns.
+        """Lists the numbers of an experiment's trials, as columns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTrialTransitions(self, request, context):
-        """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened.
+        """Lists the changes of a trial's state, oldest first, with their recorded times and reasons.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetRunEnvironment(self, request, context):
-        """Gives the software and the machine of a run as recorded when it started.
+        """Returns the software and the machine of a run, as recorded at its start.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetMachineUsage(self, request, context):
-        """Reads what the machines of a run did while it ran.
+        """Returns the usage of a run's machines during the run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRunFiles(self, request, context):
-        """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are.
+        """Lists the files of a failed run that are held because of its experiment's on_failure. FAILED_PRECONDITION if none
+        are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,7 +175,7 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateTrial(self, request, context):
-        """Changes what people write of a trial.
+        """Changes the labels and notes of a trial.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,32 +189,32 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SetTrialStatus(self, request, context):
-        """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code.
+        """Sets the displayed status of a trial, and its free metadata. For the trial's own code.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BeginRun(self, request, context):
-        """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
-        Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-        Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
-        experiment alone.
+        """Records a run of a trial outside of the cluster, running or ended; it is never scheduled. Its experiment and its
+        trial are created unless the external identifiers name existing ones. For an existing trial, the run is the next
+        one. A repeated call with the same external_run_id returns the same run with a new token. With experiment_only,
+        it creates only the experiment.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RenewRun(self, request, context):
-        """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-        heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
+        """Reports that a run outside of the cluster is alive. A run without this call for five minutes counts as lost,
+        until the next call. Accepts an expired token too. ABORTED if the token has expired and the run has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EndRun(self, request, context):
-        """Says how a run outside of the cluster ended. What it reported before may still come.
+        """Records the end of a run outside of the cluster. Its earlier reports may still arrive.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -301,10 +302,10 @@ def add_TrialsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TrialsService(object):
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
-    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
-    repeat: the client names the run.
+    Verbs: Get returns one object. List returns pages. Begin, Renew and End are for runs outside of the cluster, and
+    safe to repeat: the client names the run.
     """
 
     @staticmethod

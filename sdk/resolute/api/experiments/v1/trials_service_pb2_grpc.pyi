@@ -18,10 +18,10 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class TrialsServiceStub:
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
-    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
-    repeat: the client names the run.
+    Verbs: Get returns one object. List returns pages. Begin, Renew and End are for runs outside of the cluster, and
+    safe to repeat: the client names the run.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -29,7 +29,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.GetTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.GetTrialResponse,
     ]
-    """Gives a trial with its runs."""
+    """Returns a trial with its runs."""
 
     ListTrials: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsRequest,
@@ -41,31 +41,33 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse,
     ]
-    """Lists by which numbers people know the trials of an experiment, as columns."""
+    """Lists the numbers of an experiment's trials, as columns."""
 
     ListTrialTransitions: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse,
     ]
-    """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
+    """Lists the changes of a trial's state, oldest first, with their recorded times and reasons."""
 
     GetRunEnvironment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentRequest,
         resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse,
     ]
-    """Gives the software and the machine of a run as recorded when it started."""
+    """Returns the software and the machine of a run, as recorded at its start."""
 
     GetMachineUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageRequest,
         resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse,
     ]
-    """Reads what the machines of a run did while it ran."""
+    """Returns the usage of a run's machines during the run."""
 
     ListRunFiles: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse,
     ]
-    """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are."""
+    """Lists the files of a failed run that are held because of its experiment's on_failure. FAILED_PRECONDITION if none
+    are.
+    """
 
     ReadRunFile: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ReadRunFileRequest,
@@ -77,7 +79,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.UpdateTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse,
     ]
-    """Changes what people write of a trial."""
+    """Changes the labels and notes of a trial."""
 
     KillTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -89,44 +91,44 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse,
     ]
-    """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
+    """Sets the displayed status of a trial, and its free metadata. For the trial's own code."""
 
     BeginRun: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse,
     ]
-    """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
-    Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-    Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
-    experiment alone.
+    """Records a run of a trial outside of the cluster, running or ended; it is never scheduled. Its experiment and its
+    trial are created unless the external identifiers name existing ones. For an existing trial, the run is the next
+    one. A repeated call with the same external_run_id returns the same run with a new token. With experiment_only,
+    it creates only the experiment.
     """
 
     RenewRun: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
     ]
-    """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-    heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
+    """Reports that a run outside of the cluster is alive. A run without this call for five minutes counts as lost,
+    until the next call. Accepts an expired token too. ABORTED if the token has expired and the run has ended.
     """
 
     EndRun: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.EndRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.EndRunResponse,
     ]
-    """Says how a run outside of the cluster ended. What it reported before may still come."""
+    """Records the end of a run outside of the cluster. Its earlier reports may still arrive."""
 
 class TrialsServiceAsyncStub:
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
-    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
-    repeat: the client names the run.
+    Verbs: Get returns one object. List returns pages. Begin, Renew and End are for runs outside of the cluster, and
+    safe to repeat: the client names the run.
     """
 
     GetTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.GetTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.GetTrialResponse,
     ]
-    """Gives a trial with its runs."""
+    """Returns a trial with its runs."""
 
     ListTrials: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsRequest,
@@ -138,31 +140,33 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse,
     ]
-    """Lists by which numbers people know the trials of an experiment, as columns."""
+    """Lists the numbers of an experiment's trials, as columns."""
 
     ListTrialTransitions: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse,
     ]
-    """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
+    """Lists the changes of a trial's state, oldest first, with their recorded times and reasons."""
 
     GetRunEnvironment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentRequest,
         resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse,
     ]
-    """Gives the software and the machine of a run as recorded when it started."""
+    """Returns the software and the machine of a run, as recorded at its start."""
 
     GetMachineUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageRequest,
         resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse,
     ]
-    """Reads what the machines of a run did while it ran."""
+    """Returns the usage of a run's machines during the run."""
 
     ListRunFiles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse,
     ]
-    """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are."""
+    """Lists the files of a failed run that are held because of its experiment's on_failure. FAILED_PRECONDITION if none
+    are.
+    """
 
     ReadRunFile: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ReadRunFileRequest,
@@ -174,7 +178,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.UpdateTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse,
     ]
-    """Changes what people write of a trial."""
+    """Changes the labels and notes of a trial."""
 
     KillTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -186,37 +190,37 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse,
     ]
-    """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
+    """Sets the displayed status of a trial, and its free metadata. For the trial's own code."""
 
     BeginRun: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse,
     ]
-    """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
-    Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-    Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
-    experiment alone.
+    """Records a run of a trial outside of the cluster, running or ended; it is never scheduled. Its experiment and its
+    trial are created unless the external identifiers name existing ones. For an existing trial, the run is the next
+    one. A repeated call with the same external_run_id returns the same run with a new token. With experiment_only,
+    it creates only the experiment.
     """
 
     RenewRun: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
     ]
-    """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-    heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
+    """Reports that a run outside of the cluster is alive. A run without this call for five minutes counts as lost,
+    until the next call. Accepts an expired token too. ABORTED if the token has expired and the run has ended.
     """
 
     EndRun: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.EndRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.EndRunResponse,
     ]
-    """Says how a run outside of the cluster ended. What it reported before may still come."""
+    """Records the end of a run outside of the cluster. Its earlier reports may still arrive."""
 
 class TrialsServiceServicer(metaclass=abc.ABCMeta):
-    """Shows trials and takes the few requests that concern one.
+    """Shows trials, and handles the few requests that change one.
 
-    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
-    repeat: the client names the run.
+    Verbs: Get returns one object. List returns pages. Begin, Renew and End are for runs outside of the cluster, and
+    safe to repeat: the client names the run.
     """
 
     @abc.abstractmethod
@@ -225,7 +229,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.GetTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetTrialResponse]]:
-        """Gives a trial with its runs."""
+        """Returns a trial with its runs."""
 
     @abc.abstractmethod
     def ListTrials(
@@ -241,7 +245,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse]]:
-        """Lists by which numbers people know the trials of an experiment, as columns."""
+        """Lists the numbers of an experiment's trials, as columns."""
 
     @abc.abstractmethod
     def ListTrialTransitions(
@@ -249,7 +253,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse]]:
-        """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
+        """Lists the changes of a trial's state, oldest first, with their recorded times and reasons."""
 
     @abc.abstractmethod
     def GetRunEnvironment(
@@ -257,7 +261,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse]]:
-        """Gives the software and the machine of a run as recorded when it started."""
+        """Returns the software and the machine of a run, as recorded at its start."""
 
     @abc.abstractmethod
     def GetMachineUsage(
@@ -265,7 +269,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse]]:
-        """Reads what the machines of a run did while it ran."""
+        """Returns the usage of a run's machines during the run."""
 
     @abc.abstractmethod
     def ListRunFiles(
@@ -273,7 +277,9 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse]]:
-        """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are."""
+        """Lists the files of a failed run that are held because of its experiment's on_failure. FAILED_PRECONDITION if none
+        are.
+        """
 
     @abc.abstractmethod
     def ReadRunFile(
@@ -289,7 +295,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.UpdateTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.UpdateTrialResponse]]:
-        """Changes what people write of a trial."""
+        """Changes the labels and notes of a trial."""
 
     @abc.abstractmethod
     def KillTrial(
@@ -305,7 +311,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse]]:
-        """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
+        """Sets the displayed status of a trial, and its free metadata. For the trial's own code."""
 
     @abc.abstractmethod
     def BeginRun(
@@ -313,10 +319,10 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse]]:
-        """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
-        Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-        Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
-        experiment alone.
+        """Records a run of a trial outside of the cluster, running or ended; it is never scheduled. Its experiment and its
+        trial are created unless the external identifiers name existing ones. For an existing trial, the run is the next
+        one. A repeated call with the same external_run_id returns the same run with a new token. With experiment_only,
+        it creates only the experiment.
         """
 
     @abc.abstractmethod
@@ -325,8 +331,8 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse]]:
-        """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-        heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
+        """Reports that a run outside of the cluster is alive. A run without this call for five minutes counts as lost,
+        until the next call. Accepts an expired token too. ABORTED if the token has expired and the run has ended.
         """
 
     @abc.abstractmethod
@@ -335,6 +341,6 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.EndRunRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.EndRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.EndRunResponse]]:
-        """Says how a run outside of the cluster ended. What it reported before may still come."""
+        """Records the end of a run outside of the cluster. Its earlier reports may still arrive."""
 
 def add_TrialsServiceServicer_to_server(servicer: TrialsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

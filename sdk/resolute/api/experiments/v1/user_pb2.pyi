@@ -29,15 +29,15 @@ class _UserRoleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     USER_ROLE_VIEWER: _UserRole.ValueType  # 1
     """May read everything."""
     USER_ROLE_EDITOR: _UserRole.ValueType  # 2
-    """May run experiments as well."""
+    """May also run experiments."""
     USER_ROLE_ADMIN: _UserRole.ValueType  # 3
-    """May administrate the workspace or the cluster as well: roles, and in the cluster users and quotas."""
+    """May also administrate the workspace or the cluster: roles, and in the cluster users and quotas."""
     USER_ROLE_MEMBER: _UserRole.ValueType  # 4
-    """Least role, in the cluster alone: may sign in. What a member may do in a workspace is the role that the member has there."""
+    """Lowest role, only in the cluster: may sign in. In a workspace, a member has the permissions of the role there."""
 
 class UserRole(_UserRole, metaclass=_UserRoleEnumTypeWrapper):
-    """What a user may do, in the cluster and so in every workspace, or in one workspace: member, viewer, editor, admin; each role
-    includes those before it.
+    """The role of a user in the cluster, and so in every workspace, or in one workspace: member, viewer, editor, admin.
+    Each role includes those before it.
     """
 
 USER_ROLE_UNSPECIFIED: UserRole.ValueType  # 0
@@ -45,16 +45,16 @@ USER_ROLE_UNSPECIFIED: UserRole.ValueType  # 0
 USER_ROLE_VIEWER: UserRole.ValueType  # 1
 """May read everything."""
 USER_ROLE_EDITOR: UserRole.ValueType  # 2
-"""May run experiments as well."""
+"""May also run experiments."""
 USER_ROLE_ADMIN: UserRole.ValueType  # 3
-"""May administrate the workspace or the cluster as well: roles, and in the cluster users and quotas."""
+"""May also administrate the workspace or the cluster: roles, and in the cluster users and quotas."""
 USER_ROLE_MEMBER: UserRole.ValueType  # 4
-"""Least role, in the cluster alone: may sign in. What a member may do in a workspace is the role that the member has there."""
+"""Lowest role, only in the cluster: may sign in. In a workspace, a member has the permissions of the role there."""
 global___UserRole = UserRole
 
 @typing.final
 class User(google.protobuf.message.Message):
-    """A person, or a program that acts for one."""
+    """An account of a person or of a program."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -66,20 +66,20 @@ class User(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     user_id: builtins.int
-    """Identifies the user forever; above 0. Set by the server."""
+    """Permanent identifier of the user, above 0. Set by the server."""
     name: builtins.str
-    """Name, by which people log in. It is unique and can change. 1 to 128 letters, digits and . _ - @."""
+    """Name for signing in. It is unique and can change. 1 to 128 letters, digits and . _ - @."""
     role: global___UserRole.ValueType
-    """What the user may do in the cluster, and so in every workspace."""
+    """Role of the user in the cluster, and so in every workspace."""
     active: builtins.bool
     """Whether the user may log in and use tokens."""
     has_password: builtins.bool
     """Whether a password is set. Set by the server."""
     etag: builtins.str
-    """Changes with each update; for conditional updates. Set by the server."""
+    """Version for conditional updates, which changes with each update. Set by the server."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the user was created. Set by the server."""
+        """Time at which the user was created. Set by the server."""
 
     def __init__(
         self,

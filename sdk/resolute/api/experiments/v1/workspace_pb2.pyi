@@ -13,7 +13,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Quota(google.protobuf.message.Message):
-    """What the experiments of a workspace may use together. An absent bound is no bound; a bound is above 0."""
+    """The bounds for all experiments of a workspace together. An absent bound means no bound; a bound is above 0."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -21,9 +21,9 @@ class Quota(google.protobuf.message.Message):
     SLOTS_FIELD_NUMBER: builtins.int
     STORAGE_BYTES_FIELD_NUMBER: builtins.int
     live_experiments: builtins.int
-    """Experiments that have not ended."""
+    """Number of experiments that have not ended."""
     slots: builtins.int
-    """Slots in use at the same time."""
+    """Number of slots in use at the same time."""
     storage_bytes: builtins.int
     """Bytes of checkpoints."""
     def __init__(
@@ -46,7 +46,7 @@ global___Quota = Quota
 
 @typing.final
 class WorkspaceUsage(google.protobuf.message.Message):
-    """What the experiments of a workspace use."""
+    """The usage of a workspace's experiments."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -56,15 +56,15 @@ class WorkspaceUsage(google.protobuf.message.Message):
     PROJECTS_FIELD_NUMBER: builtins.int
     EXPERIMENTS_FIELD_NUMBER: builtins.int
     live_experiments: builtins.int
-    """Experiments that have not ended."""
+    """Number of experiments that have not ended."""
     slots: builtins.int
-    """Slots in use."""
+    """Number of slots in use."""
     storage_bytes: builtins.int
     """Bytes of checkpoints; only GetWorkspace returns it."""
     projects: builtins.int
-    """Projects."""
+    """Number of projects."""
     experiments: builtins.int
-    """Experiments, ended ones included."""
+    """Number of experiments, including ended ones."""
     def __init__(
         self,
         *,
@@ -82,7 +82,7 @@ global___WorkspaceUsage = WorkspaceUsage
 
 @typing.final
 class Workspace(google.protobuf.message.Message):
-    """Holds projects, and bounds what their experiments use."""
+    """A group of projects, with bounds for their experiments."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -96,28 +96,28 @@ class Workspace(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     workspace_id: builtins.int
-    """Identifies the workspace forever; above 0. Set by the server."""
+    """Permanent identifier of the workspace, above 0. Set by the server."""
     name: builtins.str
     """Name, unique in the cluster; it can change. 1 to 80 printable characters."""
     owner_id: builtins.int
-    """The user who created it; absent when it was no user, or one that is not known. Set by the server."""
+    """The user who created it; absent if it was not a user, or an unknown one. Set by the server."""
     owner_name: builtins.str
     """Name of the owner. Set by the server."""
     archived: builtins.bool
-    """Whether it takes no new experiments."""
+    """Whether it is archived: it accepts no new experiments."""
     etag: builtins.str
-    """Changes with each update; for conditional updates. Set by the server."""
+    """Version for conditional updates, which changes with each update. Set by the server."""
     @property
     def quota(self) -> global___Quota:
-        """What it may use."""
+        """Quota of the workspace."""
 
     @property
     def usage(self) -> global___WorkspaceUsage:
-        """What it uses now. Set by the server."""
+        """Current usage. Set by the server."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created. Set by the server."""
+        """Time at which it was created. Set by the server."""
 
     def __init__(
         self,

@@ -26,11 +26,13 @@ class CreateWorkspaceRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     OWNER_ID_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+    repeat calls.
+    """
     name: builtins.str
     """Name: 1 to 80 printable characters, not only spaces."""
     owner_id: builtins.int
-    """Whose it is: a user whom an admin of the cluster names, who has no role in it by that; absent for the caller's."""
+    """Owner: a user whom an admin of the cluster names, and who gets no role in it by that; absent for the caller."""
     def __init__(
         self,
         *,
@@ -119,11 +121,11 @@ class ListWorkspacesRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Workspaces on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by name (default) or create_time, such as "create_time desc"."""
     archived: builtins.bool
-    """Only those that are archived, or are not; absent for both."""
+    """Only archived ones, or only others; absent for both."""
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only those with one of these names, at most 100; empty for all."""
@@ -160,7 +162,7 @@ class ListWorkspacesResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def workspaces(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.workspace_pb2.Workspace]:
-        """One page."""
+        """One page of workspaces."""
 
     def __init__(
         self,
@@ -182,7 +184,7 @@ class UpdateWorkspaceRequest(google.protobuf.message.Message):
     UPDATE_MASK_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The etag of the workspace that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the workspace on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def workspace(self) -> resolute.api.experiments.v1.workspace_pb2.Workspace:
         """The workspace by workspace_id, with the new values of the fields in update_mask."""
@@ -236,10 +238,10 @@ class SetQuotaRequest(google.protobuf.message.Message):
     workspace_id: builtins.int
     """The workspace."""
     etag: builtins.str
-    """The etag of the workspace that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the workspace on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def quota(self) -> resolute.api.experiments.v1.workspace_pb2.Quota:
-        """All bounds; those that are absent are lifted."""
+        """All bounds; absent ones are removed."""
 
     def __init__(
         self,
@@ -317,15 +319,17 @@ class CreateProjectRequest(google.protobuf.message.Message):
     OWNER_ID_FIELD_NUMBER: builtins.int
     NOTES_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    """UUID that the client chooses for this creation and sends again if it repeats the call; empty if it does not
+    repeat calls.
+    """
     workspace_id: builtins.int
     """The workspace."""
     name: builtins.str
     """Name: 1 to 80 printable characters, not only spaces."""
     description: builtins.str
-    """What it is about: at most 10000 characters."""
+    """Description: at most 10000 characters."""
     owner_id: builtins.int
-    """Whose it is: a user whom an admin of the cluster names; absent for the caller's."""
+    """Owner: a user whom an admin of the cluster names; absent for the caller."""
     notes: builtins.str
     """Notes in Markdown: at most 100000 characters."""
     def __init__(
@@ -420,11 +424,11 @@ class ListProjectsRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Projects on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    """Token of the page: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
     """Order by name (default) or create_time, such as "create_time desc"."""
     archived: builtins.bool
-    """Only those that are archived, or are not; absent for both."""
+    """Only archived ones, or only others; absent for both."""
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only those with one of these names, at most 100; empty for all."""
@@ -466,7 +470,7 @@ class ListProjectsResponse(google.protobuf.message.Message):
     """Token of the next page; empty after the last."""
     @property
     def projects(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.project_pb2.Project]:
-        """One page."""
+        """One page of projects."""
 
     def __init__(
         self,
@@ -488,7 +492,7 @@ class UpdateProjectRequest(google.protobuf.message.Message):
     UPDATE_MASK_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     etag: builtins.str
-    """The etag of the project that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    """Etag of the project on which this update is based; ABORTED if it has changed since. Empty for no check."""
     @property
     def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
         """The project by project_id, with the new values of the fields in update_mask."""
@@ -569,7 +573,7 @@ class MoveExperimentRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     PROJECT_ID_FIELD_NUMBER: builtins.int
     project_id: builtins.int
-    """The project that is to hold it."""
+    """The new project of the experiment."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """The experiment."""
@@ -594,7 +598,7 @@ class MoveExperimentResponse(google.protobuf.message.Message):
     PROJECT_FIELD_NUMBER: builtins.int
     @property
     def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
-        """The project that holds it now."""
+        """The new project of the experiment."""
 
     def __init__(
         self,

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class WorkspacesServiceStub(object):
-    """Where experiments belong: workspaces, which have quotas, and the projects in them.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """Workspaces, which have quotas, and the projects in them, which have experiments. Verbs: Get returns one object.
+    List returns pages. Create, Update, Set, Delete and Move change one object.
     """
 
     def __init__(self, channel):
@@ -99,8 +99,8 @@ class WorkspacesServiceStub(object):
 
 
 class WorkspacesServiceServicer(object):
-    """Where experiments belong: workspaces, which have quotas, and the projects in them.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """Workspaces, which have quotas, and the projects in them, which have experiments. Verbs: Get returns one object.
+    List returns pages. Create, Update, Set, Delete and Move change one object.
     """
 
     def CreateWorkspace(self, request, context):
@@ -111,7 +111,7 @@ class WorkspacesServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkspace(self, request, context):
-        """Returns a workspace with everything that it uses.
+        """Returns a workspace with its complete usage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,21 +125,21 @@ class WorkspacesServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateWorkspace(self, request, context):
-        """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived.
+        """Renames a workspace, archives it or unarchives it. "Uncategorized" can be neither renamed nor archived.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetQuota(self, request, context):
-        """Sets what a workspace may use.
+        """Sets the quota of a workspace.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWorkspace(self, request, context):
-        """Deletes a workspace that holds no experiments, with its projects.
+        """Deletes a workspace without experiments, with its projects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,21 +167,22 @@ class WorkspacesServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateProject(self, request, context):
-        """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived.
+        """Changes a project's name or texts, archives it or unarchives it. "Uncategorized" can be neither renamed nor
+        archived.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteProject(self, request, context):
-        """Deletes a project that holds no experiments.
+        """Deletes a project without experiments.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def MoveExperiment(self, request, context):
-        """Moves an experiment to another project; to another workspace only when it has ended.
+        """Moves an experiment to another project; to another workspace only if the experiment has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -259,8 +260,8 @@ def add_WorkspacesServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WorkspacesService(object):
-    """Where experiments belong: workspaces, which have quotas, and the projects in them.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """Workspaces, which have quotas, and the projects in them, which have experiments. Verbs: Get returns one object.
+    List returns pages. Create, Update, Set, Delete and Move change one object.
     """
 
     @staticmethod

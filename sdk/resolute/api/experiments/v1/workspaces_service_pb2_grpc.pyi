@@ -18,8 +18,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class WorkspacesServiceStub:
-    """Where experiments belong: workspaces, which have quotas, and the projects in them.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """Workspaces, which have quotas, and the projects in them, which have experiments. Verbs: Get returns one object.
+    List returns pages. Create, Update, Set, Delete and Move change one object.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -33,7 +33,7 @@ class WorkspacesServiceStub:
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse,
     ]
-    """Returns a workspace with everything that it uses."""
+    """Returns a workspace with its complete usage."""
 
     ListWorkspaces: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesRequest,
@@ -45,19 +45,19 @@ class WorkspacesServiceStub:
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse,
     ]
-    """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
+    """Renames a workspace, archives it or unarchives it. "Uncategorized" can be neither renamed nor archived."""
 
     SetQuota: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaResponse,
     ]
-    """Sets what a workspace may use."""
+    """Sets the quota of a workspace."""
 
     DeleteWorkspace: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse,
     ]
-    """Deletes a workspace that holds no experiments, with its projects."""
+    """Deletes a workspace without experiments, with its projects."""
 
     CreateProject: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.CreateProjectRequest,
@@ -81,23 +81,25 @@ class WorkspacesServiceStub:
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse,
     ]
-    """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
+    """Changes a project's name or texts, archives it or unarchives it. "Uncategorized" can be neither renamed nor
+    archived.
+    """
 
     DeleteProject: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse,
     ]
-    """Deletes a project that holds no experiments."""
+    """Deletes a project without experiments."""
 
     MoveExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse,
     ]
-    """Moves an experiment to another project; to another workspace only when it has ended."""
+    """Moves an experiment to another project; to another workspace only if the experiment has ended."""
 
 class WorkspacesServiceAsyncStub:
-    """Where experiments belong: workspaces, which have quotas, and the projects in them.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """Workspaces, which have quotas, and the projects in them, which have experiments. Verbs: Get returns one object.
+    List returns pages. Create, Update, Set, Delete and Move change one object.
     """
 
     CreateWorkspace: grpc.aio.UnaryUnaryMultiCallable[
@@ -110,7 +112,7 @@ class WorkspacesServiceAsyncStub:
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse,
     ]
-    """Returns a workspace with everything that it uses."""
+    """Returns a workspace with its complete usage."""
 
     ListWorkspaces: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesRequest,
@@ -122,19 +124,19 @@ class WorkspacesServiceAsyncStub:
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse,
     ]
-    """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
+    """Renames a workspace, archives it or unarchives it. "Uncategorized" can be neither renamed nor archived."""
 
     SetQuota: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaResponse,
     ]
-    """Sets what a workspace may use."""
+    """Sets the quota of a workspace."""
 
     DeleteWorkspace: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse,
     ]
-    """Deletes a workspace that holds no experiments, with its projects."""
+    """Deletes a workspace without experiments, with its projects."""
 
     CreateProject: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.CreateProjectRequest,
@@ -158,23 +160,25 @@ class WorkspacesServiceAsyncStub:
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse,
     ]
-    """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
+    """Changes a project's name or texts, archives it or unarchives it. "Uncategorized" can be neither renamed nor
+    archived.
+    """
 
     DeleteProject: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse,
     ]
-    """Deletes a project that holds no experiments."""
+    """Deletes a project without experiments."""
 
     MoveExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse,
     ]
-    """Moves an experiment to another project; to another workspace only when it has ended."""
+    """Moves an experiment to another project; to another workspace only if the experiment has ended."""
 
 class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
-    """Where experiments belong: workspaces, which have quotas, and the projects in them.
-    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """Workspaces, which have quotas, and the projects in them, which have experiments. Verbs: Get returns one object.
+    List returns pages. Create, Update, Set, Delete and Move change one object.
     """
 
     @abc.abstractmethod
@@ -191,7 +195,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse]]:
-        """Returns a workspace with everything that it uses."""
+        """Returns a workspace with its complete usage."""
 
     @abc.abstractmethod
     def ListWorkspaces(
@@ -207,7 +211,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse]]:
-        """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
+        """Renames a workspace, archives it or unarchives it. "Uncategorized" can be neither renamed nor archived."""
 
     @abc.abstractmethod
     def SetQuota(
@@ -215,7 +219,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaResponse]]:
-        """Sets what a workspace may use."""
+        """Sets the quota of a workspace."""
 
     @abc.abstractmethod
     def DeleteWorkspace(
@@ -223,7 +227,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse]]:
-        """Deletes a workspace that holds no experiments, with its projects."""
+        """Deletes a workspace without experiments, with its projects."""
 
     @abc.abstractmethod
     def CreateProject(
@@ -255,7 +259,9 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse]]:
-        """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
+        """Changes a project's name or texts, archives it or unarchives it. "Uncategorized" can be neither renamed nor
+        archived.
+        """
 
     @abc.abstractmethod
     def DeleteProject(
@@ -263,7 +269,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse]]:
-        """Deletes a project that holds no experiments."""
+        """Deletes a project without experiments."""
 
     @abc.abstractmethod
     def MoveExperiment(
@@ -271,6 +277,6 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse]]:
-        """Moves an experiment to another project; to another workspace only when it has ended."""
+        """Moves an experiment to another project; to another workspace only if the experiment has ended."""
 
 def add_WorkspacesServiceServicer_to_server(servicer: WorkspacesServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

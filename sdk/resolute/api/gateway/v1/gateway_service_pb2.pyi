@@ -63,7 +63,7 @@ class WatchRequest(google.protobuf.message.Message):
 
     @typing.final
     class View(google.protobuf.message.Message):
-        """What one of several views wants: at least one part."""
+        """The request of one of several views: at least one part."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -73,7 +73,7 @@ class WatchRequest(google.protobuf.message.Message):
         SERIES_FIELD_NUMBER: builtins.int
         LINES_FIELD_NUMBER: builtins.int
         key: builtins.str
-        """Names it in responses; not empty, and no other view has it."""
+        """Key of the view in responses, not empty and unique."""
         @property
         def experiments(self) -> resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest:
             """Experiments, their trials, and the queue; absent for none."""
@@ -133,8 +133,8 @@ class WatchRequest(google.protobuf.message.Message):
 
     @property
     def views(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WatchRequest.View]:
-        """What further views want, such as the other tabs of a browser; at most 32. Each has the bounds that a request of its own
-        would have, and what ends a part of one ends nothing of the others.
+        """Requests of further views, such as other tabs of a browser; at most 32. Each has the bounds of a separate
+        request, and the end of a part of one view does not end parts of others.
         """
 
     def __init__(
@@ -161,7 +161,7 @@ global___WatchRequest = WatchRequest
 
 @typing.final
 class WatchResponse(google.protobuf.message.Message):
-    """Response of Watch: news of one part."""
+    """Response of Watch: a change in one part."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -175,13 +175,13 @@ class WatchResponse(google.protobuf.message.Message):
         CODE_FIELD_NUMBER: builtins.int
         MESSAGE_FIELD_NUMBER: builtins.int
         part: global___Part.ValueType
-        """Which part."""
+        """The part that ended."""
         code: builtins.int
-        """Why it broke off, as a number of google.rpc.Code. Zero when it is complete: nothing more can come. With 14
-        (UNAVAILABLE), ask again for what it had.
+        """Reason of the end, as a number of google.rpc.Code. Zero if the part is complete, so that nothing more can come.
+        After 14 (UNAVAILABLE), request the part again.
         """
         message: builtins.str
-        """The same in words; empty when it is complete."""
+        """Reason of the end in words; empty if the part is complete."""
         def __init__(
             self,
             *,
@@ -198,26 +198,26 @@ class WatchResponse(google.protobuf.message.Message):
     END_FIELD_NUMBER: builtins.int
     VIEW_FIELD_NUMBER: builtins.int
     view: builtins.str
-    """Key of the view that it is for; empty for the parts of the request itself."""
+    """Key of its view; empty for the parts of the request itself."""
     @property
     def experiments(self) -> resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse:
-        """News of experiments or of the queue."""
+        """A change of experiments or of the queue."""
 
     @property
     def searches(self) -> resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse:
-        """News of a search."""
+        """A change of a search."""
 
     @property
     def series(self) -> resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse:
-        """News of a series."""
+        """A change of a series."""
 
     @property
     def lines(self) -> resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse:
-        """News of a log."""
+        """New lines of a log."""
 
     @property
     def end(self) -> global___WatchResponse.PartEnd:
-        """A part has ended; the others go on."""
+        """The end of a part; the others continue."""
 
     def __init__(
         self,

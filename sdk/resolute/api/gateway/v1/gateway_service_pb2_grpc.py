@@ -26,9 +26,8 @@ if _version_not_supported:
 
 
 class GatewayServiceStub(object):
-    """What clients of all services need in one place. It stores nothing: calls are passed on for the caller, to whom the services
-    show what they would show without it.
-    Verbs: Watch sends the present state, then each change.
+    """Calls that combine several services. It stores nothing: it forwards calls with the identity of the caller, who sees
+    the same as without it. Verbs: Watch sends the current state, then each change.
     """
 
     def __init__(self, channel):
@@ -45,18 +44,19 @@ class GatewayServiceStub(object):
 
 
 class GatewayServiceServicer(object):
-    """What clients of all services need in one place. It stores nothing: calls are passed on for the caller, to whom the services
-    show what they would show without it.
-    Verbs: Watch sends the present state, then each change.
+    """Calls that combine several services. It stores nothing: it forwards calls with the identity of the caller, who sees
+    the same as without it. Verbs: Watch sends the current state, then each change.
     """
 
     def Watch(self, request, context):
-        """Watches experiments, the queue, searches, series of metrics and logs by one stream, for a client that may hold few of
-        them, such as a page. Each part is the watch of its service, with that service's bounds and order; there is no order
-        between parts. A client that reads slowly holds up all parts, and nothing is lost. It ends with its last part.
+        """Watches experiments, the queue, searches, series of metrics and logs by one stream, for clients that can hold
+        only few streams, such as a page. Each part is the watch of its service, with that service's bounds and order;
+        there is no order between parts. A client that reads slowly delays all parts, and nothing is lost. The stream
+        ends with its last part.
 
-        To go on after a break, ask again with the revision of each experiment and the cursor of each log that came last: then
-        nothing is missed or comes twice. Series, searches and the queue begin with what replaces all that came before.
+        To resume after an interruption, repeat the request with the last revision of each experiment and the last cursor
+        of each log: then nothing is missed or repeated. Series, searches and the queue begin with data that replace all
+        earlier ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -79,9 +79,8 @@ def add_GatewayServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class GatewayService(object):
-    """What clients of all services need in one place. It stores nothing: calls are passed on for the caller, to whom the services
-    show what they would show without it.
-    Verbs: Watch sends the present state, then each change.
+    """Calls that combine several services. It stores nothing: it forwards calls with the identity of the caller, who sees
+    the same as without it. Verbs: Watch sends the current state, then each change.
     """
 
     @staticmethod

@@ -27,37 +27,37 @@ class _Level:
 class _LevelEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Level.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     LEVEL_UNSPECIFIED: _Level.ValueType  # 0
-    """The line says nothing of its severity."""
+    """The line has no severity."""
     LEVEL_TRACE: _Level.ValueType  # 1
     """Finest detail."""
     LEVEL_DEBUG: _Level.ValueType  # 2
     """For developers."""
     LEVEL_INFO: _Level.ValueType  # 3
-    """Ordinary."""
+    """Ordinary information."""
     LEVEL_WARNING: _Level.ValueType  # 4
-    """Something is off."""
+    """A possible problem."""
     LEVEL_ERROR: _Level.ValueType  # 5
-    """Something failed."""
+    """A failure."""
     LEVEL_CRITICAL: _Level.ValueType  # 6
-    """The program cannot go on."""
+    """A failure after which the program cannot continue."""
 
 class Level(_Level, metaclass=_LevelEnumTypeWrapper):
     """Severity of a line."""
 
 LEVEL_UNSPECIFIED: Level.ValueType  # 0
-"""The line says nothing of its severity."""
+"""The line has no severity."""
 LEVEL_TRACE: Level.ValueType  # 1
 """Finest detail."""
 LEVEL_DEBUG: Level.ValueType  # 2
 """For developers."""
 LEVEL_INFO: Level.ValueType  # 3
-"""Ordinary."""
+"""Ordinary information."""
 LEVEL_WARNING: Level.ValueType  # 4
-"""Something is off."""
+"""A possible problem."""
 LEVEL_ERROR: Level.ValueType  # 5
-"""Something failed."""
+"""A failure."""
 LEVEL_CRITICAL: Level.ValueType  # 6
-"""The program cannot go on."""
+"""A failure after which the program cannot continue."""
 global___Level = Level
 
 @typing.final
@@ -78,28 +78,28 @@ class Line(google.protobuf.message.Message):
     CONTAINER_FIELD_NUMBER: builtins.int
     AGENT_FIELD_NUMBER: builtins.int
     line_id: builtins.int
-    """Order of arrival over the whole service, above 0. Use it to follow on."""
+    """Position in the order of arrival over the whole service, above 0. Use it to continue following."""
     message: builtins.str
     """The text, without its newline and without the prefix that named its rank; at most 8 KiB."""
     level: global___Level.ValueType
     """Severity parsed from the text."""
     rank: builtins.int
-    """Rank of the process that wrote it; absent when unknown."""
+    """Rank of the process that wrote it; absent if unknown."""
     stdtype: builtins.str
-    """"stdout" or "stderr"; empty for lines of the platform."""
+    """Stream: Stream: "stdout" or "stderr"; empty for lines of the platform."""
     run: builtins.int
     """Run that wrote it."""
     trial_id: builtins.str
     """UUID of the trial."""
     origin: builtins.str
-    """Who wrote it: "task" for the trial's own output, otherwise the part of the platform."""
+    """Origin: "task" for the trial's own output, otherwise the component of the platform."""
     container: builtins.str
-    """Container it ran in; empty when there was one only."""
+    """Container of the process; empty if there was only one."""
     agent: builtins.str
-    """Machine it ran on, by its name within the cluster; empty when unknown."""
+    """Machine of the process, by its name within the cluster; empty if unknown."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was written."""
+        """Time at which it was written."""
 
     def __init__(
         self,
@@ -124,13 +124,15 @@ global___Line = Line
 
 @typing.final
 class LineColumns(google.protobuf.message.Message):
-    """Consecutive lines, column by column: every column has one entry a line, and entries of one place belong together."""
+    """Consecutive lines as columns: every column has one entry for each line, and entries at the same index belong
+    together.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     @typing.final
     class Writer(google.protobuf.message.Message):
-        """Where lines come from."""
+        """A writer of lines."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -139,13 +141,13 @@ class LineColumns(google.protobuf.message.Message):
         CONTAINER_FIELD_NUMBER: builtins.int
         AGENT_FIELD_NUMBER: builtins.int
         stdtype: builtins.str
-        """As in Line.stdtype."""
+        """Stream, as in Line.stdtype."""
         origin: builtins.str
-        """As in Line.origin; at most 200 characters."""
+        """Origin, as in Line.origin; at most 200 characters."""
         container: builtins.str
-        """As in Line.container; at most 200 characters."""
+        """Container, as in Line.container; at most 200 characters."""
         agent: builtins.str
-        """As in Line.agent; at most 200 characters."""
+        """Machine, as in Line.agent; at most 200 characters."""
         def __init__(
             self,
             *,
@@ -168,7 +170,7 @@ class LineColumns(google.protobuf.message.Message):
 
     @property
     def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """When each was written, in nanoseconds since the Unix epoch."""
+        """Times at which the lines were written, in nanoseconds since the Unix epoch."""
 
     @property
     def levels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Level.ValueType]:
@@ -176,11 +178,11 @@ class LineColumns(google.protobuf.message.Message):
 
     @property
     def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Ranks of the processes that wrote them; -1 where it is unknown."""
+        """Ranks of the processes that wrote them; -1 if unknown."""
 
     @property
     def writer_indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Index of each line's writer in the next field."""
+        """Index of each line's writer in the field writers."""
 
     @property
     def writers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LineColumns.Writer]:
@@ -202,8 +204,8 @@ global___LineColumns = LineColumns
 
 @typing.final
 class LineFilter(google.protobuf.message.Message):
-    """Which lines of a trial, or of all trials of an experiment, are wanted; every field that is set must match. Repeated fields have
-    at most 1000 entries, texts at most 1000 characters.
+    """A filter of the lines of a trial, or of all trials of an experiment. Every field that is set must match. Repeated
+    fields have at most 1000 entries, texts at most 1000 characters.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -222,18 +224,18 @@ class LineFilter(google.protobuf.message.Message):
     AGENTS_FIELD_NUMBER: builtins.int
     EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
-    """UUID of the trial; empty where experiment_id is set."""
+    """UUID of the trial; empty if experiment_id is set."""
     min_level: global___Level.ValueType
-    """At least this severity; lines that say nothing of theirs count as LEVEL_INFO. LEVEL_UNSPECIFIED for all."""
+    """Lowest severity; lines without a severity count as LEVEL_INFO. LEVEL_UNSPECIFIED for all."""
     text: builtins.str
-    """Contains this text, in any case; empty for all."""
+    """Text that lines must contain, in any case; empty for all."""
     regex: builtins.str
-    """Matches this regular expression of RE2; empty for all."""
+    """RE2 regular expression that lines must match; empty for all."""
     experiment_id: builtins.str
-    """UUID of the experiment of whose trials lines are wanted; empty where trial_id is set. Such a log is never complete."""
+    """UUID of the experiment whose trials' lines are returned; empty if trial_id is set. Such a log is never complete."""
     @property
     def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Any of these ranks; empty for all."""
+        """Only these ranks; empty for all."""
 
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -245,11 +247,11 @@ class LineFilter(google.protobuf.message.Message):
 
     @property
     def stdtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
+        """Only these values; empty for all."""
 
     @property
     def origins(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
+        """Only these values; empty for all."""
 
     @property
     def runs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -257,11 +259,11 @@ class LineFilter(google.protobuf.message.Message):
 
     @property
     def containers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
+        """Only these values; empty for all."""
 
     @property
     def agents(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
+        """Only these values; empty for all."""
 
     def __init__(
         self,

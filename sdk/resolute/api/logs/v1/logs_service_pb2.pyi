@@ -28,9 +28,9 @@ class IngestLinesRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
-    """Run that wrote."""
+    """Run that wrote the lines."""
     source: builtins.str
-    """Names the spool; 1 to 200 characters."""
+    """Name of the spool; 1 to 200 characters."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     first_sequence: builtins.int
@@ -84,16 +84,18 @@ class ListLinesRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     BEHIND_LINE_ID_FIELD_NUMBER: builtins.int
     order_by: builtins.str
-    """"line_id" or "line_id desc", oldest or newest first; empty for the first."""
+    """Order: "line_id" (oldest first, the default) or "line_id desc" (newest first)."""
     page_size: builtins.int
     """Most lines; 0 for 100, at most 1000."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     behind_line_id: builtins.int
-    """Only lines behind this one: later ones, or with "line_id desc" earlier ones. Absent for all."""
+    """Only lines after this one in the order of the request: later ones, or with "line_id desc" earlier ones. Absent
+    for all.
+    """
     @property
     def filter(self) -> resolute.api.logs.v1.line_pb2.LineFilter:
-        """Which lines."""
+        """Filter of the lines."""
 
     def __init__(
         self,
@@ -119,11 +121,11 @@ class ListLinesResponse(google.protobuf.message.Message):
     LINES_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.logs.v1.line_pb2.Line]:
-        """The lines. A page ends early when it would take more than 3 MiB, or after 200000 lines were looked at; it may be empty and
-        still have a next one.
+        """The lines. A page ends early if it would exceed 3 MiB, or after 200000 scanned lines; it may be empty and still
+        have a next one.
         """
 
     def __init__(
@@ -152,12 +154,12 @@ class FollowLinesRequest(google.protobuf.message.Message):
         FILTER_FIELD_NUMBER: builtins.int
         AFTER_LINE_ID_FIELD_NUMBER: builtins.int
         key: builtins.str
-        """Chosen by the client, to tell logs apart: 1 to 200 characters, unique within the request."""
+        """Key that distinguishes the logs, chosen by the client: 1 to 200 characters, unique within the request."""
         after_line_id: builtins.int
         """Only lines after this line_id or cursor; absent for all."""
         @property
         def filter(self) -> resolute.api.logs.v1.line_pb2.LineFilter:
-            """Which lines."""
+            """Filter of the lines."""
 
         def __init__(
             self,
@@ -186,7 +188,7 @@ global___FollowLinesRequest = FollowLinesRequest
 
 @typing.final
 class FollowLinesResponse(google.protobuf.message.Message):
-    """Response of FollowLines: news of one log, or a sign of life."""
+    """Response of FollowLines: new lines of one log, or a heartbeat."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -195,13 +197,13 @@ class FollowLinesResponse(google.protobuf.message.Message):
     CURSOR_FIELD_NUMBER: builtins.int
     COMPLETE_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Key of the subscription. Empty in a message that only shows that the stream lives, sent after 15 seconds without
-    another.
-    """
+    """Key of the subscription. Empty in a heartbeat, which is sent after 15 seconds without another message."""
     cursor: builtins.int
-    """Where to follow on: every matching line up to this line_id was sent. It may be beyond the last line sent."""
+    """Position from which to continue: every matching line up to this line_id was sent. It may be after the last line
+    sent.
+    """
     complete: builtins.bool
-    """Whether the log is complete and everything was sent; nothing more comes for this subscription."""
+    """Whether the log is complete and was sent completely; this subscription then gets no further messages."""
     @property
     def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.logs.v1.line_pb2.Line]:
         """Some lines, in order."""
@@ -274,7 +276,7 @@ class ListDroppedLinesResponse(google.protobuf.message.Message):
 
     @typing.final
     class DroppedLines(google.protobuf.message.Message):
-        """What was dropped of one trial's log."""
+        """Counts of the dropped lines of one trial's log."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -287,9 +289,9 @@ class ListDroppedLinesResponse(google.protobuf.message.Message):
         lines: builtins.int
         """Number of lines."""
         bytes: builtins.int
-        """About how many bytes they had."""
+        """Their approximate size in bytes."""
         explanation: builtins.str
-        """The same for people, with the limit and the setting that sets it."""
+        """Explanation for people, with the limit and its setting."""
         def __init__(
             self,
             *,

@@ -26,11 +26,11 @@ if _version_not_supported:
 
 
 class LogsServiceStub(object):
-    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores log lines exactly once and in the order of each source, filters them and follows them.
 
-    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
-    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
-    its first line on.
+    Verbs: Ingest stores data of runs. List returns pages. Follow sends the lines appended after a cursor, without
+    gaps, and resumes there. Delete removes. The log of an unknown trial is empty, not an error: a trial is known to
+    this service from its first line on.
     """
 
     def __init__(self, channel):
@@ -72,16 +72,16 @@ class LogsServiceStub(object):
 
 
 class LogsServiceServicer(object):
-    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores log lines exactly once and in the order of each source, filters them and follows them.
 
-    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
-    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
-    its first line on.
+    Verbs: Ingest stores data of runs. List returns pages. Follow sends the lines appended after a cursor, without
+    gaps, and resumes there. Delete removes. The log of an unknown trial is empty, not an error: a trial is known to
+    this service from its first line on.
     """
 
     def IngestLines(self, request, context):
-        """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
-        changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+        """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+        sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,8 +95,8 @@ class LogsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def FollowLines(self, request, context):
-        """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
-        was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+        """Sends lines of one or several trials as they arrive, each from its cursor. The stream ends when every trial's log
+        is complete and sent. A service that stops ends the stream with UNAVAILABLE: continue from the last cursors.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -117,7 +117,7 @@ class LogsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperimentLogs(self, request, context):
-        """Removes every line of an experiment. What its trials still send is acknowledged and dropped.
+        """Removes every line of an experiment. Lines that its trials still send are acknowledged and dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -165,11 +165,11 @@ def add_LogsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LogsService(object):
-    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores log lines exactly once and in the order of each source, filters them and follows them.
 
-    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
-    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
-    its first line on.
+    Verbs: Ingest stores data of runs. List returns pages. Follow sends the lines appended after a cursor, without
+    gaps, and resumes there. Delete removes. The log of an unknown trial is empty, not an error: a trial is known to
+    this service from its first line on.
     """
 
     @staticmethod

@@ -18,11 +18,11 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class LogsServiceStub:
-    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores log lines exactly once and in the order of each source, filters them and follows them.
 
-    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
-    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
-    its first line on.
+    Verbs: Ingest stores data of runs. List returns pages. Follow sends the lines appended after a cursor, without
+    gaps, and resumes there. Delete removes. The log of an unknown trial is empty, not an error: a trial is known to
+    this service from its first line on.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -30,8 +30,8 @@ class LogsServiceStub:
         resolute.api.logs.v1.logs_service_pb2.IngestLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse,
     ]
-    """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
-    changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+    """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+    sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
     """
 
     ListLines: grpc.UnaryUnaryMultiCallable[
@@ -44,8 +44,8 @@ class LogsServiceStub:
         resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse,
     ]
-    """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
-    was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+    """Sends lines of one or several trials as they arrive, each from its cursor. The stream ends when every trial's log
+    is complete and sent. A service that stops ends the stream with UNAVAILABLE: continue from the last cursors.
     """
 
     CloseTrialLogs: grpc.UnaryUnaryMultiCallable[
@@ -64,22 +64,22 @@ class LogsServiceStub:
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse,
     ]
-    """Removes every line of an experiment. What its trials still send is acknowledged and dropped."""
+    """Removes every line of an experiment. Lines that its trials still send are acknowledged and dropped."""
 
 class LogsServiceAsyncStub:
-    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores log lines exactly once and in the order of each source, filters them and follows them.
 
-    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
-    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
-    its first line on.
+    Verbs: Ingest stores data of runs. List returns pages. Follow sends the lines appended after a cursor, without
+    gaps, and resumes there. Delete removes. The log of an unknown trial is empty, not an error: a trial is known to
+    this service from its first line on.
     """
 
     IngestLines: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.IngestLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse,
     ]
-    """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
-    changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+    """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+    sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
     """
 
     ListLines: grpc.aio.UnaryUnaryMultiCallable[
@@ -92,8 +92,8 @@ class LogsServiceAsyncStub:
         resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse,
     ]
-    """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
-    was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+    """Sends lines of one or several trials as they arrive, each from its cursor. The stream ends when every trial's log
+    is complete and sent. A service that stops ends the stream with UNAVAILABLE: continue from the last cursors.
     """
 
     CloseTrialLogs: grpc.aio.UnaryUnaryMultiCallable[
@@ -112,14 +112,14 @@ class LogsServiceAsyncStub:
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse,
     ]
-    """Removes every line of an experiment. What its trials still send is acknowledged and dropped."""
+    """Removes every line of an experiment. Lines that its trials still send are acknowledged and dropped."""
 
 class LogsServiceServicer(metaclass=abc.ABCMeta):
-    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores log lines exactly once and in the order of each source, filters them and follows them.
 
-    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
-    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
-    its first line on.
+    Verbs: Ingest stores data of runs. List returns pages. Follow sends the lines appended after a cursor, without
+    gaps, and resumes there. Delete removes. The log of an unknown trial is empty, not an error: a trial is known to
+    this service from its first line on.
     """
 
     @abc.abstractmethod
@@ -128,8 +128,8 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.IngestLinesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse]]:
-        """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
-        changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+        """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+        sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
         """
 
     @abc.abstractmethod
@@ -146,8 +146,8 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse], collections.abc.AsyncIterator[resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse]]:
-        """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
-        was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+        """Sends lines of one or several trials as they arrive, each from its cursor. The stream ends when every trial's log
+        is complete and sent. A service that stops ends the stream with UNAVAILABLE: continue from the last cursors.
         """
 
     @abc.abstractmethod
@@ -172,6 +172,6 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse]]:
-        """Removes every line of an experiment. What its trials still send is acknowledged and dropped."""
+        """Removes every line of an experiment. Lines that its trials still send are acknowledged and dropped."""
 
 def add_LogsServiceServicer_to_server(servicer: LogsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

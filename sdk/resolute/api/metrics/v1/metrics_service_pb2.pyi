@@ -36,15 +36,15 @@ class IngestReportsRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that reported."""
     source: builtins.str
-    """Names the spool: one process of one rank. 1 to 200 characters."""
+    """Name of the spool, which belongs to one process of one rank. 1 to 200 characters."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     first_sequence: builtins.int
     """First sequence of the batch; the batch is contiguous from here."""
     count: builtins.int
-    """Number of reports in the batch. With a count and without blocks, these reports are skipped for good."""
+    """Number of reports in the batch. With a count and without blocks, these reports are skipped permanently."""
     searcher_metric: builtins.str
-    """The metric that the experiment selects by; absent when it has none."""
+    """The metric of the experiment; absent if it has none."""
     smaller_is_better: builtins.bool
     """Whether smaller values of that metric are better."""
     @property
@@ -87,7 +87,7 @@ class IngestReportsResponse(google.protobuf.message.Message):
         sequence: builtins.int
         """Its sequence."""
         message: builtins.str
-        """What is wrong, with the remedy."""
+        """The fault and its remedy."""
         def __init__(
             self,
             *,
@@ -103,14 +103,14 @@ class IngestReportsResponse(google.protobuf.message.Message):
     """Every report below this sequence is durable, or refused."""
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IngestReportsResponse.Refusal]:
-        """Reports that break a rule, which are not kept; or that gave a metric another value at the same step, which takes the
-        place of the value before, unless it is of the metric that the search decides by.
+        """Reports that violate a rule, which are not stored; and reports that gave a metric another value at the same step.
+        Such a value replaces the previous one, except for the metric of the search.
         """
 
     @property
     def dropped(self) -> global___DroppedReports:
-        """What was dropped of the trial's reports so far because a limit on bytes was reached; absent when nothing was. The sender
-        says so in the trial's log.
+        """Counts of the trial's reports that were dropped so far because of a limit on bytes; absent if none were. The
+        sender writes them to the trial's log.
         """
 
     def __init__(
@@ -147,7 +147,7 @@ class ListSummariesRequest(google.protobuf.message.Message):
     page_size: builtins.int
     """Most summaries; 0 for 100, at most 1000."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     @property
     def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only these trials, by UUID; at most 1000. Empty for all trials of the experiment."""
@@ -184,10 +184,10 @@ class ListSummariesResponse(google.protobuf.message.Message):
     SUMMARIES_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def summaries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.summary_pb2.Summary]:
-        """The summaries. A page ends early when it would take more than 3 MiB."""
+        """The summaries. A page ends early if it would exceed 3 MiB."""
 
     def __init__(
         self,
@@ -217,19 +217,19 @@ class GetSeriesRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     group: builtins.str
-    """Group."""
+    """Group of the metric."""
     name: builtins.str
     """Dotted name."""
     max_points: builtins.int
-    """Most points, 4 or more; absent for all, which is RESOURCE_EXHAUSTED for series beyond 131072 points. The smallest and the
-    largest value of each stretch are kept.
+    """Most points, 4 or more; absent for all, with RESOURCE_EXHAUSTED for series of more than 131072 points. The
+    smallest and the largest value of each interval are kept.
     """
     include_superseded: builtins.bool
-    """Whether points of older runs beyond a later run's first step are included."""
+    """Whether superseded points are included: those of older runs after a later run's first step."""
     min_steps: builtins.int
-    """Only points with at least so many steps; absent for no bound."""
+    """Lower bound of steps; absent for no bound."""
     max_steps: builtins.int
-    """Only points with at most so many steps; absent for no bound."""
+    """Upper bound of steps; absent for no bound."""
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """Only points reported at this time or later; absent for no bound."""
@@ -316,7 +316,7 @@ class ListSeriesRequest(google.protobuf.message.Message):
         trial_id: builtins.str
         """UUID of the trial; it may have reported nothing yet."""
         group: builtins.str
-        """Group."""
+        """Group of the metric."""
         name: builtins.str
         """Dotted name."""
         def __init__(
@@ -336,13 +336,15 @@ class ListSeriesRequest(google.protobuf.message.Message):
     END_TIME_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     max_points: builtins.int
-    """Most points of each series, 4 or more; absent for 1000. The smallest and the largest value of each stretch are kept."""
+    """Most points of each series, 4 or more; absent for 1000. The smallest and the largest value of each interval are
+    kept.
+    """
     min_steps: builtins.int
-    """Only points with at least so many steps; absent for no bound."""
+    """Lower bound of steps; absent for no bound."""
     max_steps: builtins.int
-    """Only points with at most so many steps; absent for no bound."""
+    """Upper bound of steps; absent for no bound."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     @property
     def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListSeriesRequest.Name]:
         """The series; 1 to 500."""
@@ -420,10 +422,10 @@ class ListSeriesResponse(google.protobuf.message.Message):
     SERIES_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListSeriesResponse.Points]:
-        """The series, in the order of the request. A page ends early when it would take more than 3 MiB."""
+        """The series, in the order of the request. A page ends early if it would exceed 3 MiB."""
 
     def __init__(
         self,
@@ -453,16 +455,16 @@ class WatchSeriesRequest(google.protobuf.message.Message):
         NAME_FIELD_NUMBER: builtins.int
         MAX_POINTS_FIELD_NUMBER: builtins.int
         key: builtins.str
-        """Chosen by the client, to tell series apart: 1 to 200 characters, unique within the request."""
+        """Key that distinguishes the series, chosen by the client: 1 to 200 characters, unique within the request."""
         trial_id: builtins.str
         """UUID of the trial; it may have reported nothing yet."""
         group: builtins.str
-        """Group."""
+        """Group of the metric."""
         name: builtins.str
         """Dotted name."""
         max_points: builtins.int
-        """About how many points the whole series has at most, 4 or more; absent for 1000. The smallest and the largest value
-        of each stretch are kept.
+        """Approximate largest number of points of the whole series, 4 or more; absent for 1000. The smallest and the
+        largest value of each interval are kept.
         """
         def __init__(
             self,
@@ -493,7 +495,7 @@ global___WatchSeriesRequest = WatchSeriesRequest
 
 @typing.final
 class WatchSeriesResponse(google.protobuf.message.Message):
-    """Response of WatchSeries: a change of one series, or a sign of life."""
+    """Response of WatchSeries: a change of one series, or a heartbeat."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -504,12 +506,11 @@ class WatchSeriesResponse(google.protobuf.message.Message):
     TIMES_FIELD_NUMBER: builtins.int
     TOTAL_POINTS_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Key of the subscription. Empty in a message that only shows that the stream lives, sent after 15 seconds without
-    another.
-    """
+    """Key of the subscription. Empty in a heartbeat, which is sent after 15 seconds without another message."""
     reset: builtins.bool
-    """Whether the points are the whole series, downsampled, and replace all that were sent before: in the first message of each
-    series, after points came between older ones, and when those sent since have become too many. Otherwise they are appended.
+    """Whether the points are the whole series, downsampled, and replace all points that were sent before. This is so in
+    the first message of each series, after points arrived between older ones, and if too many points were appended
+    since. Otherwise the points are appended.
     """
     total_points: builtins.int
     """Number of points of the series before downsampling."""
@@ -559,17 +560,17 @@ class ListReportsRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     min_steps: builtins.int
-    """Only reports with at least so many steps; absent for no bound."""
+    """Lower bound of steps; absent for no bound."""
     max_steps: builtins.int
-    """Only reports with at most so many steps; absent for no bound."""
+    """Upper bound of steps; absent for no bound."""
     include_superseded: builtins.bool
-    """Whether reports of older runs beyond a later run's first step are included."""
+    """Whether superseded reports are included: those of older runs after a later run's first step."""
     order_by: builtins.str
-    """"group, steps" or "group, steps desc"; empty for the first."""
+    """Order: "group, steps" (the default) or "group, steps desc"."""
     page_size: builtins.int
     """Most reports; 0 for 100, at most 1000."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only these groups; at most 1000. Empty for all."""
@@ -619,10 +620,10 @@ class ListReportsResponse(google.protobuf.message.Message):
     REPORTS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def reports(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.report_pb2.Report]:
-        """The reports. A page ends early when it would take more than 3 MiB."""
+        """The reports. A page ends early if it would exceed 3 MiB."""
 
     def __init__(
         self,
@@ -646,7 +647,7 @@ class GetBestValidationRequest(google.protobuf.message.Message):
     """UUID of the experiment."""
     @property
     def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of the trials whose own best is wanted as well; at most 1000."""
+        """UUIDs of trials whose own best validation is also returned; at most 1000."""
 
     def __init__(
         self,
@@ -668,11 +669,11 @@ class GetBestValidationResponse(google.protobuf.message.Message):
     TRIAL_BESTS_FIELD_NUMBER: builtins.int
     @property
     def experiment_best(self) -> resolute.api.metrics.v1.validation_pb2.BestValidation:
-        """Best of the experiment; absent before the first validation with a finite value."""
+        """Best validation of the experiment; absent before the first finite value."""
 
     @property
     def trial_bests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.validation_pb2.BestValidation]:
-        """Best of each asked trial that has one."""
+        """Best validation of each requested trial that has one."""
 
     def __init__(
         self,
@@ -716,8 +717,8 @@ class ListTrialValidationsResponse(google.protobuf.message.Message):
     TRIALS_FIELD_NUMBER: builtins.int
     LATEST_REVISION_FIELD_NUMBER: builtins.int
     latest_revision: builtins.int
-    """The largest revision that this service has given. It is smaller than the one asked for after the service's data was
-    replaced: then the copy must be made again from revision 0.
+    """The largest revision of this service. If it is smaller than the requested one, the service's data was replaced:
+    then copy again from revision 0.
     """
     @property
     def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.validation_pb2.TrialValidations]:
@@ -761,7 +762,7 @@ class ListLastStepsResponse(google.protobuf.message.Message):
 
     @typing.final
     class LastSteps(google.protobuf.message.Message):
-        """How far one trial has come."""
+        """The last steps of one trial."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -774,9 +775,9 @@ class ListLastStepsResponse(google.protobuf.message.Message):
         run: builtins.int
         """The run."""
         steps: builtins.int
-        """The most steps of its reports."""
+        """Largest steps of its reports."""
         time: builtins.float
-        """Unix time of its newest report, in seconds."""
+        """Unix time of its latest report, in seconds."""
         def __init__(
             self,
             *,
@@ -790,7 +791,9 @@ class ListLastStepsResponse(google.protobuf.message.Message):
     TRIALS_FIELD_NUMBER: builtins.int
     @property
     def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListLastStepsResponse.LastSteps]:
-        """Of each trial that has reported training or validation, the last steps of the newest run that did; in no order."""
+        """The last steps of each trial with training or validation reports, in the latest run that has some; in no
+        particular order.
+        """
 
     def __init__(
         self,
@@ -841,7 +844,7 @@ global___ListDroppedReportsResponse = ListDroppedReportsResponse
 
 @typing.final
 class DroppedReports(google.protobuf.message.Message):
-    """What was dropped of one trial's reports because a limit on bytes was reached."""
+    """Counts of one trial's reports that were dropped because of a limit on bytes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -854,9 +857,9 @@ class DroppedReports(google.protobuf.message.Message):
     reports: builtins.int
     """Number of reports."""
     bytes: builtins.int
-    """About how many bytes they had."""
+    """Their approximate size in bytes."""
     explanation: builtins.str
-    """The same for people, with the limit and the setting that sets it."""
+    """Explanation for people, with the limit and its setting."""
     def __init__(
         self,
         *,

@@ -26,11 +26,11 @@ if _version_not_supported:
 
 
 class MetricsServiceStub(object):
-    """Stores reports of metrics exactly once and answers questions about them.
+    """Stores metric reports exactly once and answers queries about them.
 
-    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
-    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
-    empty, and not an error: a trial is known here from its first report on.
+    Verbs: Ingest stores data of runs. Get returns one response. List returns pages. Watch sends the current state,
+    then its changes, and may skip states in between. Delete removes. The series and reports of an unknown trial are
+    empty, not an error: a trial is known to this service from its first report on.
     """
 
     def __init__(self, channel):
@@ -97,16 +97,16 @@ class MetricsServiceStub(object):
 
 
 class MetricsServiceServicer(object):
-    """Stores reports of metrics exactly once and answers questions about them.
+    """Stores metric reports exactly once and answers queries about them.
 
-    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
-    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
-    empty, and not an error: a trial is known here from its first report on.
+    Verbs: Ingest stores data of runs. Get returns one response. List returns pages. Watch sends the current state,
+    then its changes, and may skip states in between. Delete removes. The series and reports of an unknown trial are
+    empty, not an error: a trial is known to this service from its first report on.
     """
 
     def IngestReports(self, request, context):
         """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
-        sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+        sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -120,14 +120,14 @@ class MetricsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetSeries(self, request, context):
-        """Gets the series of one metric of one trial, downsampled if asked.
+        """Returns the series of one metric of one trial, downsampled if requested.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListSeries(self, request, context):
-        """Lists many series in one range, downsampled, for charts of many lines.
+        """Lists many series in one range, downsampled, for charts with many lines.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -142,30 +142,30 @@ class MetricsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListReports(self, request, context):
-        """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
-        of these reports, and the last of them counts.
+        """Lists the reports of a trial as complete rows. A metric that a run reported several times at one step is in each
+        of these reports, and the last one counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBestValidation(self, request, context):
-        """Gets the best validation of an experiment, and of some of its trials.
+        """Returns the best validation of an experiment, and of some of its trials.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTrialValidations(self, request, context):
-        """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
-        ask again from the last revision seen until the latest revision is reached.
+        """Lists the best and the last validations of all trials in the order of their changes, for services that keep a
+        copy. Repeat the call from the last received revision until the latest revision is reached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListLastSteps(self, request, context):
-        """Lists the last steps that trials have reported, for services that keep a copy.
+        """Lists the last reported steps of trials, for services that keep a copy.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -179,7 +179,7 @@ class MetricsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperimentMetrics(self, request, context):
-        """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped.
+        """Removes all reports of an experiment. Reports that its trials still send are acknowledged and dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -252,11 +252,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MetricsService(object):
-    """Stores reports of metrics exactly once and answers questions about them.
+    """Stores metric reports exactly once and answers queries about them.
 
-    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
-    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
-    empty, and not an error: a trial is known here from its first report on.
+    Verbs: Ingest stores data of runs. Get returns one response. List returns pages. Watch sends the current state,
+    then its changes, and may skip states in between. Delete removes. The series and reports of an unknown trial are
+    empty, not an error: a trial is known to this service from its first report on.
     """
 
     @staticmethod

@@ -18,11 +18,11 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class MetricsServiceStub:
-    """Stores reports of metrics exactly once and answers questions about them.
+    """Stores metric reports exactly once and answers queries about them.
 
-    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
-    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
-    empty, and not an error: a trial is known here from its first report on.
+    Verbs: Ingest stores data of runs. Get returns one response. List returns pages. Watch sends the current state,
+    then its changes, and may skip states in between. Delete removes. The series and reports of an unknown trial are
+    empty, not an error: a trial is known to this service from its first report on.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -31,7 +31,7 @@ class MetricsServiceStub:
         resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse,
     ]
     """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
-    sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+    sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
     """
 
     ListSummaries: grpc.UnaryUnaryMultiCallable[
@@ -44,13 +44,13 @@ class MetricsServiceStub:
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse,
     ]
-    """Gets the series of one metric of one trial, downsampled if asked."""
+    """Returns the series of one metric of one trial, downsampled if requested."""
 
     ListSeries: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse,
     ]
-    """Lists many series in one range, downsampled, for charts of many lines."""
+    """Lists many series in one range, downsampled, for charts with many lines."""
 
     WatchSeries: grpc.UnaryStreamMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
@@ -64,29 +64,29 @@ class MetricsServiceStub:
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
     ]
-    """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
-    of these reports, and the last of them counts.
+    """Lists the reports of a trial as complete rows. A metric that a run reported several times at one step is in each
+    of these reports, and the last one counts.
     """
 
     GetBestValidation: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse,
     ]
-    """Gets the best validation of an experiment, and of some of its trials."""
+    """Returns the best validation of an experiment, and of some of its trials."""
 
     ListTrialValidations: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse,
     ]
-    """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
-    ask again from the last revision seen until the latest revision is reached.
+    """Lists the best and the last validations of all trials in the order of their changes, for services that keep a
+    copy. Repeat the call from the last received revision until the latest revision is reached.
     """
 
     ListLastSteps: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse,
     ]
-    """Lists the last steps that trials have reported, for services that keep a copy."""
+    """Lists the last reported steps of trials, for services that keep a copy."""
 
     ListDroppedReports: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
@@ -98,14 +98,14 @@ class MetricsServiceStub:
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse,
     ]
-    """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped."""
+    """Removes all reports of an experiment. Reports that its trials still send are acknowledged and dropped."""
 
 class MetricsServiceAsyncStub:
-    """Stores reports of metrics exactly once and answers questions about them.
+    """Stores metric reports exactly once and answers queries about them.
 
-    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
-    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
-    empty, and not an error: a trial is known here from its first report on.
+    Verbs: Ingest stores data of runs. Get returns one response. List returns pages. Watch sends the current state,
+    then its changes, and may skip states in between. Delete removes. The series and reports of an unknown trial are
+    empty, not an error: a trial is known to this service from its first report on.
     """
 
     IngestReports: grpc.aio.UnaryUnaryMultiCallable[
@@ -113,7 +113,7 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse,
     ]
     """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
-    sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+    sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
     """
 
     ListSummaries: grpc.aio.UnaryUnaryMultiCallable[
@@ -126,13 +126,13 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse,
     ]
-    """Gets the series of one metric of one trial, downsampled if asked."""
+    """Returns the series of one metric of one trial, downsampled if requested."""
 
     ListSeries: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse,
     ]
-    """Lists many series in one range, downsampled, for charts of many lines."""
+    """Lists many series in one range, downsampled, for charts with many lines."""
 
     WatchSeries: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
@@ -146,29 +146,29 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
     ]
-    """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
-    of these reports, and the last of them counts.
+    """Lists the reports of a trial as complete rows. A metric that a run reported several times at one step is in each
+    of these reports, and the last one counts.
     """
 
     GetBestValidation: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse,
     ]
-    """Gets the best validation of an experiment, and of some of its trials."""
+    """Returns the best validation of an experiment, and of some of its trials."""
 
     ListTrialValidations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse,
     ]
-    """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
-    ask again from the last revision seen until the latest revision is reached.
+    """Lists the best and the last validations of all trials in the order of their changes, for services that keep a
+    copy. Repeat the call from the last received revision until the latest revision is reached.
     """
 
     ListLastSteps: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse,
     ]
-    """Lists the last steps that trials have reported, for services that keep a copy."""
+    """Lists the last reported steps of trials, for services that keep a copy."""
 
     ListDroppedReports: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
@@ -180,14 +180,14 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse,
     ]
-    """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped."""
+    """Removes all reports of an experiment. Reports that its trials still send are acknowledged and dropped."""
 
 class MetricsServiceServicer(metaclass=abc.ABCMeta):
-    """Stores reports of metrics exactly once and answers questions about them.
+    """Stores metric reports exactly once and answers queries about them.
 
-    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
-    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
-    empty, and not an error: a trial is known here from its first report on.
+    Verbs: Ingest stores data of runs. Get returns one response. List returns pages. Watch sends the current state,
+    then its changes, and may skip states in between. Delete removes. The series and reports of an unknown trial are
+    empty, not an error: a trial is known to this service from its first report on.
     """
 
     @abc.abstractmethod
@@ -197,7 +197,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse]]:
         """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
-        sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+        sequence changes nothing. FAILED_PRECONDITION for a gap, with the expected sequence in the error's metadata.
         """
 
     @abc.abstractmethod
@@ -214,7 +214,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.GetSeriesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse]]:
-        """Gets the series of one metric of one trial, downsampled if asked."""
+        """Returns the series of one metric of one trial, downsampled if requested."""
 
     @abc.abstractmethod
     def ListSeries(
@@ -222,7 +222,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListSeriesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse]]:
-        """Lists many series in one range, downsampled, for charts of many lines."""
+        """Lists many series in one range, downsampled, for charts with many lines."""
 
     @abc.abstractmethod
     def WatchSeries(
@@ -240,8 +240,8 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse]]:
-        """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
-        of these reports, and the last of them counts.
+        """Lists the reports of a trial as complete rows. A metric that a run reported several times at one step is in each
+        of these reports, and the last one counts.
         """
 
     @abc.abstractmethod
@@ -250,7 +250,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse]]:
-        """Gets the best validation of an experiment, and of some of its trials."""
+        """Returns the best validation of an experiment, and of some of its trials."""
 
     @abc.abstractmethod
     def ListTrialValidations(
@@ -258,8 +258,8 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse]]:
-        """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
-        ask again from the last revision seen until the latest revision is reached.
+        """Lists the best and the last validations of all trials in the order of their changes, for services that keep a
+        copy. Repeat the call from the last received revision until the latest revision is reached.
         """
 
     @abc.abstractmethod
@@ -268,7 +268,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse]]:
-        """Lists the last steps that trials have reported, for services that keep a copy."""
+        """Lists the last reported steps of trials, for services that keep a copy."""
 
     @abc.abstractmethod
     def ListDroppedReports(
@@ -284,6 +284,6 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse]]:
-        """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped."""
+        """Removes all reports of an experiment. Reports that its trials still send are acknowledged and dropped."""
 
 def add_MetricsServiceServicer_to_server(servicer: MetricsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -91,7 +91,7 @@ class ReportBlock(google.protobuf.message.Message):
 
     @property
     def extras(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportBlock.Extra]:
-        """Values that are not numbers, by row: absent for most blocks."""
+        """Values that are not numbers, by row; empty for most blocks."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ global___ReportBlock = ReportBlock
 
 @typing.final
 class Report(google.protobuf.message.Message):
-    """One report as a trial made it."""
+    """One report of a trial."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -142,16 +142,16 @@ class Report(google.protobuf.message.Message):
     run: builtins.int
     """Run that reported."""
     source: builtins.str
-    """Spool that it came through."""
+    """Spool from which it was sent."""
     sequence: builtins.int
     """Position in the spool."""
     group: builtins.str
-    """Group."""
+    """Group of the report."""
     steps: builtins.int
     """Steps completed."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the trial reported."""
+        """Time of the report."""
 
     @property
     def metrics(self) -> google.protobuf.internal.containers.MessageMap[builtins.str, resolute.api.common.v1.value_pb2.Value]:

@@ -40,7 +40,7 @@ class _ValueKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """A map."""
 
 class ValueKind(_ValueKind, metaclass=_ValueKindEnumTypeWrapper):
-    """What kind of value a metric had last."""
+    """The kind of a metric's last value."""
 
 VALUE_KIND_UNSPECIFIED: ValueKind.ValueType  # 0
 """Never sent."""
@@ -79,13 +79,13 @@ class Summary(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     group: builtins.str
-    """Group."""
+    """Group of the metric."""
     name: builtins.str
     """Dotted name."""
     count: builtins.int
     """Number of finite values."""
     sum: builtins.float
-    """Their sum."""
+    """Sum of the finite values."""
     min: builtins.float
     """Smallest finite value; absent without any."""
     max: builtins.float
@@ -100,7 +100,7 @@ class Summary(google.protobuf.message.Message):
     """Steps completed at the last value."""
     @property
     def last_value(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The last value if it is not a number; absent when it takes more than 4096 characters as JSON."""
+        """The last value if it is not a number; absent if it has more than 4096 characters as JSON."""
 
     def __init__(
         self,

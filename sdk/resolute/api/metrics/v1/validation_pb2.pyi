@@ -12,7 +12,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class BestValidation(google.protobuf.message.Message):
-    """The best validation of a trial, by the metric that its experiment selects by."""
+    """The best validation of a trial, by the experiment's metric."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -25,7 +25,7 @@ class BestValidation(google.protobuf.message.Message):
     value: builtins.float
     """Value of the metric."""
     steps: builtins.int
-    """Steps completed there."""
+    """Steps completed at that validation."""
     metric: builtins.str
     """Name of the metric."""
     def __init__(
@@ -42,7 +42,7 @@ global___BestValidation = BestValidation
 
 @typing.final
 class TrialValidations(google.protobuf.message.Message):
-    """The best and the last validation of one trial, by the metric that its experiment selects by."""
+    """The best and the last validation of one trial, by the experiment's metric."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -63,13 +63,13 @@ class TrialValidations(google.protobuf.message.Message):
     best_value: builtins.float
     """The best finite value; absent before the first."""
     best_steps: builtins.int
-    """Steps completed there."""
+    """Steps completed at that validation."""
     last_value: builtins.float
-    """The value at the most steps of the newest run; absent when it was NaN or infinite."""
+    """The value at the most steps of the newest run; absent if it was NaN or infinite."""
     last_steps: builtins.int
-    """Steps completed there."""
+    """Steps completed at that validation."""
     revision: builtins.int
-    """Place of the change among the changes of all trials, from 1."""
+    """Position of the change among the changes of all trials, from 1."""
     def __init__(
         self,
         *,

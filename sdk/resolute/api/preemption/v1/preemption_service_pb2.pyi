@@ -22,7 +22,7 @@ class WatchSignalsRequest(google.protobuf.message.Message):
     SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
     @property
     def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SignalSubscription]:
-        """What to watch: 1 to 500."""
+        """The allocations to watch: 1 to 500."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class SignalSubscription(google.protobuf.message.Message):
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     AFTER_REVISION_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Chosen by the client, unique in the request: responses name it. 1 to 200 characters."""
+    """Key chosen by the client, unique in the request: responses name it. 1 to 200 characters."""
     allocation_id: builtins.str
     """The allocation."""
     after_revision: builtins.int
-    """Revision that the client has seen; 0 for none. A signal is sent only if it is newer."""
+    """Last received revision; 0 for none. A signal is sent only if it is newer."""
     def __init__(
         self,
         *,
@@ -71,8 +71,8 @@ class WatchSignalsResponse(google.protobuf.message.Message):
     """Key of the subscription; empty in a heartbeat."""
     @property
     def signal(self) -> resolute.api.preemption.v1.signal_pb2.Signal:
-        """The signal. Absent in a heartbeat, which is sent when there is nothing to send at the start, and when nothing was sent for
-        15 s (or as the service is configured).
+        """The signal. Absent in a heartbeat, which is sent at the start if there is no signal, and after 15 s without a
+        message (the interval is configurable).
         """
 
     def __init__(

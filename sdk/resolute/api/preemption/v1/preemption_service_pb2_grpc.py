@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class PreemptionServiceStub(object):
-    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    """Sends allocations the signal to write a checkpoint and exit. It follows the experiments service and stores nothing.
     Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
@@ -44,12 +44,12 @@ class PreemptionServiceStub(object):
 
 
 class PreemptionServiceServicer(object):
-    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    """Sends allocations the signal to write a checkpoint and exit. It follows the experiments service and stores nothing.
     Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
     def WatchSignals(self, request, context):
-        """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for.
+        """Watches the signals of some allocations. It also waits for allocations that are unknown, or no longer known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,7 +72,7 @@ def add_PreemptionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PreemptionService(object):
-    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    """Sends allocations the signal to write a checkpoint and exit. It follows the experiments service and stores nothing.
     Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 

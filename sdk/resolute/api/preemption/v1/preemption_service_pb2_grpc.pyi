@@ -18,7 +18,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class PreemptionServiceStub:
-    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    """Sends allocations the signal to write a checkpoint and exit. It follows the experiments service and stores nothing.
     Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
@@ -27,10 +27,10 @@ class PreemptionServiceStub:
         resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsRequest,
         resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse,
     ]
-    """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for."""
+    """Watches the signals of some allocations. It also waits for allocations that are unknown, or no longer known."""
 
 class PreemptionServiceAsyncStub:
-    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    """Sends allocations the signal to write a checkpoint and exit. It follows the experiments service and stores nothing.
     Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
@@ -38,10 +38,10 @@ class PreemptionServiceAsyncStub:
         resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsRequest,
         resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse,
     ]
-    """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for."""
+    """Watches the signals of some allocations. It also waits for allocations that are unknown, or no longer known."""
 
 class PreemptionServiceServicer(metaclass=abc.ABCMeta):
-    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    """Sends allocations the signal to write a checkpoint and exit. It follows the experiments service and stores nothing.
     Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
@@ -51,6 +51,6 @@ class PreemptionServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse], collections.abc.AsyncIterator[resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse]]:
-        """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for."""
+        """Watches the signals of some allocations. It also waits for allocations that are unknown, or no longer known."""
 
 def add_PreemptionServiceServicer_to_server(servicer: PreemptionServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -27,35 +27,35 @@ class _SignalReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     SIGNAL_REASON_UNSPECIFIED: _SignalReason.ValueType  # 0
     """No signal."""
     SIGNAL_REASON_USER: _SignalReason.ValueType  # 1
-    """A person paused or cancelled the experiment, or killed the trial."""
+    """A user paused or cancelled the experiment, or killed the trial."""
     SIGNAL_REASON_SCHEDULER: _SignalReason.ValueType  # 2
     """The scheduler needs the slots."""
     SIGNAL_REASON_MACHINE: _SignalReason.ValueType  # 3
-    """The machine goes away: SIGTERM or a spot notice."""
+    """The machine will be taken away: SIGTERM or a spot notice."""
     SIGNAL_REASON_TIMEOUT: _SignalReason.ValueType  # 4
     """A deadline passed."""
     SIGNAL_REASON_SEARCH: _SignalReason.ValueType  # 5
     """The search stopped the trial."""
     SIGNAL_REASON_GUARD: _SignalReason.ValueType  # 6
-    """The guard of the experiment found a bad report: the trial goes back."""
+    """The guard of the experiment detected a bad report: the trial goes back to a checkpoint."""
 
 class SignalReason(_SignalReason, metaclass=_SignalReasonEnumTypeWrapper):
-    """Why an allocation is asked to exit."""
+    """The reason why an allocation is asked to exit."""
 
 SIGNAL_REASON_UNSPECIFIED: SignalReason.ValueType  # 0
 """No signal."""
 SIGNAL_REASON_USER: SignalReason.ValueType  # 1
-"""A person paused or cancelled the experiment, or killed the trial."""
+"""A user paused or cancelled the experiment, or killed the trial."""
 SIGNAL_REASON_SCHEDULER: SignalReason.ValueType  # 2
 """The scheduler needs the slots."""
 SIGNAL_REASON_MACHINE: SignalReason.ValueType  # 3
-"""The machine goes away: SIGTERM or a spot notice."""
+"""The machine will be taken away: SIGTERM or a spot notice."""
 SIGNAL_REASON_TIMEOUT: SignalReason.ValueType  # 4
 """A deadline passed."""
 SIGNAL_REASON_SEARCH: SignalReason.ValueType  # 5
 """The search stopped the trial."""
 SIGNAL_REASON_GUARD: SignalReason.ValueType  # 6
-"""The guard of the experiment found a bad report: the trial goes back."""
+"""The guard of the experiment detected a bad report: the trial goes back to a checkpoint."""
 global___SignalReason = SignalReason
 
 @typing.final
@@ -73,16 +73,16 @@ class Signal(google.protobuf.message.Message):
     allocation_id: builtins.str
     """The allocation."""
     revision: builtins.int
-    """Grows with each change of this allocation's signal."""
+    """Revision, which grows with each change of this allocation's signal."""
     preempt: builtins.bool
     """Whether it must write a checkpoint and exit."""
     kill: builtins.bool
     """Whether it must exit at once, without a checkpoint."""
     reason: global___SignalReason.ValueType
-    """Why."""
+    """The reason."""
     @property
     def kill_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its processes are killed if they have not exited; absent without a signal."""
+        """Time at which its processes are killed if they have not exited; absent without a signal."""
 
     def __init__(
         self,

@@ -14,7 +14,9 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Action(google.protobuf.message.Message):
-    """Something that the caller, who runs the trials, must do. Actions are numbered from 1 within a search and delivered in order until acknowledged."""
+    """An action that the caller, who runs the trials, must carry out. Actions are numbered from 1 within a search and
+    delivered in order until acknowledged.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -56,7 +58,7 @@ class Action(google.protobuf.message.Message):
 
     @typing.final
     class RunTrial(google.protobuf.message.Message):
-        """An idle trial has new work."""
+        """Run an idle trial again, which has new work."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -68,7 +70,9 @@ class Action(google.protobuf.message.Message):
         length: builtins.int
         """Absolute length to train to; absent in searches without operations."""
         reopens: builtins.bool
-        """The trial had ended: it resumes from its latest checkpoint, or stays idle if it has completed that length."""
+        """Whether the trial had ended: it resumes from its latest checkpoint, or stays idle if it has completed that
+        length.
+        """
         def __init__(
             self,
             *,
@@ -82,7 +86,7 @@ class Action(google.protobuf.message.Message):
 
     @typing.final
     class CloseTrial(google.protobuf.message.Message):
-        """The trial has no more work."""
+        """Close a trial, which has no more work."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -114,16 +118,16 @@ class Action(google.protobuf.message.Message):
 
     @typing.final
     class Shutdown(google.protobuf.message.Message):
-        """The search is over."""
+        """End the search."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         CANCEL_FIELD_NUMBER: builtins.int
         FAILURE_FIELD_NUMBER: builtins.int
         cancel: builtins.bool
-        """All trials were cancelled."""
+        """Whether all trials were cancelled."""
         failure: builtins.bool
-        """All trials failed."""
+        """Whether all trials failed."""
         def __init__(
             self,
             *,
@@ -143,18 +147,18 @@ class Action(google.protobuf.message.Message):
     sequence: builtins.int
     """Position among the search's actions, from 1."""
     event_sequence: builtins.int
-    """Event that caused it."""
+    """Position of the event that caused it."""
     @property
     def create_trial(self) -> global___Action.CreateTrial:
         """Create a trial and let it run."""
 
     @property
     def run_trial(self) -> global___Action.RunTrial:
-        """An idle trial has new work: let it run again."""
+        """Run an idle trial again, which has new work."""
 
     @property
     def close_trial(self) -> global___Action.CloseTrial:
-        """The trial has no more work: it ends once it is idle."""
+        """Close a trial, which has no more work: it ends once it is idle."""
 
     @property
     def stop_trial(self) -> global___Action.StopTrial:
@@ -162,11 +166,11 @@ class Action(google.protobuf.message.Message):
 
     @property
     def shutdown(self) -> global___Action.Shutdown:
-        """No more trials: the experiment ends."""
+        """End the experiment: there are no more trials."""
 
     @property
     def reason(self) -> resolute.api.searcher.v1.reason_pb2.Reason:
-        """Why it must be done: the reason of the operation that it follows from. Always set."""
+        """Reason of the action, which is that of its operation. Always set."""
 
     def __init__(
         self,

@@ -37,14 +37,14 @@ class _ExitReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     EXIT_REASON_USER_REQUESTED_STOP: _ExitReason.ValueType  # 2
     """Its code ended before its operation was complete."""
     EXIT_REASON_USER_CANCELED: _ExitReason.ValueType  # 3
-    """A person cancelled or killed it."""
+    """A user cancelled or killed it."""
     EXIT_REASON_INVALID_HP: _ExitReason.ValueType  # 4
     """Its code refused the hyperparameters while training."""
     EXIT_REASON_INIT_INVALID_HP: _ExitReason.ValueType  # 5
     """Its code refused the hyperparameters before training."""
 
 class ExitReason(_ExitReason, metaclass=_ExitReasonEnumTypeWrapper):
-    """Why a trial exited before the search closed it."""
+    """The reason why a trial exited before the search closed it."""
 
 EXIT_REASON_UNSPECIFIED: ExitReason.ValueType  # 0
 """Rejected on input."""
@@ -53,7 +53,7 @@ EXIT_REASON_ERRORED: ExitReason.ValueType  # 1
 EXIT_REASON_USER_REQUESTED_STOP: ExitReason.ValueType  # 2
 """Its code ended before its operation was complete."""
 EXIT_REASON_USER_CANCELED: ExitReason.ValueType  # 3
-"""A person cancelled or killed it."""
+"""A user cancelled or killed it."""
 EXIT_REASON_INVALID_HP: ExitReason.ValueType  # 4
 """Its code refused the hyperparameters while training."""
 EXIT_REASON_INIT_INVALID_HP: ExitReason.ValueType  # 5
@@ -62,7 +62,7 @@ global___ExitReason = ExitReason
 
 @typing.final
 class Event(google.protobuf.message.Message):
-    """One thing that happened to a search. Events are appended in order and never change."""
+    """One event of a search. Events are appended in order and never change."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -143,7 +143,7 @@ class Event(google.protobuf.message.Message):
         trial_key: builtins.str
         """Key of the trial within its search: a UUID."""
         reason: global___ExitReason.ValueType
-        """Why."""
+        """The reason."""
         def __init__(
             self,
             *,
@@ -173,7 +173,7 @@ class Event(google.protobuf.message.Message):
         run: builtins.int
         """Run of the trial that reported."""
         source: builtins.str
-        """Identifies the spool that the report came from."""
+        """Identifier of the spool that the report came from."""
         source_sequence: builtins.int
         """Position in that spool."""
         def __init__(
@@ -197,7 +197,7 @@ class Event(google.protobuf.message.Message):
         OPERATIONS_FIELD_NUMBER: builtins.int
         ANSWERED_SEQUENCE_FIELD_NUMBER: builtins.int
         answered_sequence: builtins.int
-        """Position of the event that they answer, and with it all events before it."""
+        """Position of the last event that they answer."""
         @property
         def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.operation_pb2.Operation]:
             """The operations, in order."""
@@ -221,7 +221,7 @@ class Event(google.protobuf.message.Message):
         trial_key: builtins.str
         """Key of the trial within its search: a UUID."""
         min_run: builtins.int
-        """Calls of runs below this are refused from now on."""
+        """Lowest run whose calls are accepted from now on."""
         def __init__(
             self,
             *,
@@ -241,16 +241,16 @@ class Event(google.protobuf.message.Message):
         NOTES_FIELD_NUMBER: builtins.int
         FAILURE_FIELD_NUMBER: builtins.int
         number: builtins.int
-        """Which of the search's suggestions this is, from 1."""
+        """Number of the suggestion within the search, from 1."""
         failure: builtins.str
-        """Why the choice failed; absent when it did not."""
+        """Reason why the choice failed; absent if it did not."""
         @property
         def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
-            """The hyperparameters: a map; absent when the choice failed and the search draws them itself."""
+            """The hyperparameters: a map; absent if the choice failed and the search draws them itself."""
 
         @property
         def notes(self) -> resolute.api.common.v1.value_pb2.Value:
-            """What the sampler keeps for its next suggestions."""
+            """Data that the sampler needs for its next suggestions."""
 
         def __init__(
             self,
@@ -266,16 +266,16 @@ class Event(google.protobuf.message.Message):
 
     @typing.final
     class Extended(google.protobuf.message.Message):
-        """The search was given more to do. What is absent stays as it was."""
+        """The search was extended. Absent fields are unchanged."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         MAX_TRIALS_FIELD_NUMBER: builtins.int
         MAX_LENGTH_FIELD_NUMBER: builtins.int
         max_trials: builtins.int
-        """Trials from now on, more than before."""
+        """New number of trials, more than before."""
         max_length: builtins.int
-        """Length, or value of the time metric, from now on, above the one before."""
+        """New length, or value of the time metric, above the previous one."""
         def __init__(
             self,
             *,
@@ -291,7 +291,7 @@ class Event(google.protobuf.message.Message):
 
     @typing.final
     class Retried(google.protobuf.message.Message):
-        """A trial that failed is tried again, from its newest checkpoint."""
+        """A failed trial is retried from its latest checkpoint."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -323,10 +323,10 @@ class Event(google.protobuf.message.Message):
     sequence: builtins.int
     """Position in the log, from 1."""
     event_id: builtins.str
-    """Identifies the event across retries; the second append of an identifier changes nothing."""
+    """Identifier of the event across retries; a second append of the same identifier changes nothing."""
     @property
     def append_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was appended."""
+        """Time at which it was appended."""
 
     @property
     def started(self) -> global___Event.Started:
@@ -346,7 +346,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trial_exited(self) -> global___Event.TrialExited:
-        """A trial ended before that."""
+        """A trial ended before the search closed it."""
 
     @property
     def validation_reported(self) -> global___Event.ValidationReported:
@@ -366,15 +366,15 @@ class Event(google.protobuf.message.Message):
 
     @property
     def extended(self) -> global___Event.Extended:
-        """The search was given more to do."""
+        """The search was extended."""
 
     @property
     def retried(self) -> global___Event.Retried:
-        """A trial that failed is tried again, as itself."""
+        """A failed trial is retried under its identity."""
 
     @property
     def reason(self) -> resolute.api.searcher.v1.reason_pb2.Reason:
-        """Why it happened. Always set by the service; ignored in requests."""
+        """Reason of the event. Always set by the service; ignored in requests."""
 
     def __init__(
         self,
@@ -403,7 +403,7 @@ global___Event = Event
 
 @typing.final
 class LogEntry(google.protobuf.message.Message):
-    """An entry of a search's log: an event with all that it caused."""
+    """An entry of a search's log: an event with everything that it caused."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -416,11 +416,11 @@ class LogEntry(google.protobuf.message.Message):
 
     @property
     def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.operation_pb2.Operation]:
-        """What the search decided, in order."""
+        """Operations that the search decided, in order."""
 
     @property
     def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.action_pb2.Action]:
-        """The actions that follow, in order."""
+        """Actions that follow, in order."""
 
     def __init__(
         self,

@@ -32,11 +32,11 @@ class Operation(google.protobuf.message.Message):
         trial_key: builtins.str
         """Key of the trial within its search: a UUID in lower case, chosen by the method."""
         trial_seed: builtins.int
-        """Seed for the trial's own random numbers, below 2**31; absent in a request for one that the service draws."""
+        """Seed for the trial's own random numbers, below 2**31; absent in a request to let the service draw one."""
         checkpoint_id: builtins.str
-        """Checkpoint to start from; absent for the search's own, if it has one."""
+        """Checkpoint to start from; absent for that of the search, if any."""
         bracket: builtins.int
-        """Position of the bracket that asked for the trial; zero in methods without brackets."""
+        """Position of the bracket that requested the trial; zero in methods without brackets."""
         @property
         def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
             """The sampled hyperparameters: a map."""
@@ -79,7 +79,7 @@ class Operation(google.protobuf.message.Message):
 
     @typing.final
     class Close(google.protobuf.message.Message):
-        """No more work for a trial once what it has is done."""
+        """Close a trial: it gets no more operations once it has completed those it has."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -95,16 +95,16 @@ class Operation(google.protobuf.message.Message):
 
     @typing.final
     class Shutdown(google.protobuf.message.Message):
-        """The search is over."""
+        """End the search."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         CANCEL_FIELD_NUMBER: builtins.int
         FAILURE_FIELD_NUMBER: builtins.int
         cancel: builtins.bool
-        """All trials were cancelled."""
+        """Whether all trials were cancelled."""
         failure: builtins.bool
-        """All trials failed."""
+        """Whether all trials failed."""
         def __init__(
             self,
             *,
@@ -121,7 +121,7 @@ class Operation(google.protobuf.message.Message):
 
         PROGRESS_FIELD_NUMBER: builtins.int
         progress: builtins.float
-        """Done share in [0, 1]."""
+        """Completed share in [0, 1]."""
         def __init__(
             self,
             *,
@@ -147,8 +147,8 @@ class Operation(google.protobuf.message.Message):
 
     @typing.final
     class Promote(google.protobuf.message.Message):
-        """A trial rises to a rung with nothing to do: it has exited, and takes the worst metric with it, or it runs by itself.
-        Recorded because later decisions rest on it.
+        """A trial rises to a rung without an action: it has exited and counts with the worst metric, or it keeps running by
+        itself. Recorded because later decisions depend on it.
         """
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -185,11 +185,11 @@ class Operation(google.protobuf.message.Message):
 
     @property
     def close(self) -> global___Operation.Close:
-        """No more work for a trial once what it has is done."""
+        """Close a trial: it gets no more operations once it has completed those it has."""
 
     @property
     def shutdown(self) -> global___Operation.Shutdown:
-        """The search is over."""
+        """End the search."""
 
     @property
     def progress(self) -> global___Operation.Progress:
@@ -205,7 +205,7 @@ class Operation(google.protobuf.message.Message):
 
     @property
     def reason(self) -> resolute.api.searcher.v1.reason_pb2.Reason:
-        """Why it was decided. Always set by the service; ignored in requests."""
+        """Reason of the decision. Always set by the service; ignored in requests."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ global___Operation = Operation
 
 @typing.final
 class TrialOperation(google.protobuf.message.Message):
-    """Where a trial stands in its search."""
+    """The position of a trial in its search."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -236,13 +236,13 @@ class TrialOperation(google.protobuf.message.Message):
     CLOSED_FIELD_NUMBER: builtins.int
     PROGRESS_FIELD_NUMBER: builtins.int
     length: builtins.int
-    """Absolute length of the current operation; absent when none was given yet, or in searches without operations."""
+    """Absolute length of the current operation; absent before the first one, and in searches without operations."""
     completed: builtins.bool
     """Whether that operation was completed."""
     closed: builtins.bool
     """Whether the search closed the trial: no operation will follow."""
     progress: builtins.float
-    """How far the trial last said it is: an absolute length, or a share from 0 to 1 in searches without operations."""
+    """Last reported progress of the trial: an absolute length, or a share from 0 to 1 in searches without operations."""
     def __init__(
         self,
         *,

@@ -32,9 +32,9 @@ class _ReasonKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     REASON_KIND_ACTION_APPLIED: _ReasonKind.ValueType  # 3
     """An action of the search was carried out."""
     REASON_KIND_TRIAL_REPORTED: _ReasonKind.ValueType  # 4
-    """A run of the trial reported it."""
+    """A run of the trial reported the event."""
     REASON_KIND_LENGTH_REACHED_BEFORE: _ReasonKind.ValueType  # 5
-    """The trial was given a length that it had trained to before, so nothing was left to train."""
+    """The trial got a length to which it had already trained, so nothing was left to train."""
     REASON_KIND_CLOSED_BY_SEARCH: _ReasonKind.ValueType  # 6
     """The trial had done all its work, and the search had closed or stopped it."""
     REASON_KIND_ENDED_BY_ITSELF: _ReasonKind.ValueType  # 7
@@ -44,15 +44,15 @@ class _ReasonKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     REASON_KIND_RUN_ENDED: _ReasonKind.ValueType  # 9
     """A run of the trial ended."""
     REASON_KIND_SUGGESTION_REQUESTED: _ReasonKind.ValueType  # 10
-    """The search asked for a suggestion."""
+    """The search requested a suggestion."""
     REASON_KIND_USER_REQUEST: _ReasonKind.ValueType  # 11
-    """A person asked for it."""
+    """A user requested it."""
     REASON_KIND_CLIENT_DECISION: _ReasonKind.ValueType  # 12
-    """The client of a custom search decided so."""
+    """The client of a custom search made the decision."""
     REASON_KIND_METHOD_DECISION: _ReasonKind.ValueType  # 13
-    """A method that another distribution brings decided so, and gave no reason."""
+    """A method of another distribution made the decision and gave no reason."""
     REASON_KIND_INITIAL_TRIAL: _ReasonKind.ValueType  # 14
-    """One of the trials that the search begins with."""
+    """The trial is one of the first trials of the search."""
     REASON_KIND_FREE_SLOT: _ReasonKind.ValueType  # 15
     """There was room for another trial: one ended, or has reported and waits."""
     REASON_KIND_REPLACEMENT: _ReasonKind.ValueType  # 16
@@ -74,18 +74,20 @@ class _ReasonKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     REASON_KIND_SEARCH_EXTENDED: _ReasonKind.ValueType  # 24
     """The search was extended."""
     REASON_KIND_TRIAL_RETRIED: _ReasonKind.ValueType  # 25
-    """The trial is tried again."""
+    """The trial is retried."""
     REASON_KIND_ALL_TRIALS_CLOSED: _ReasonKind.ValueType  # 26
-    """Every trial is closed, and the search wants no more."""
+    """Every trial is closed, and the search creates no more."""
     REASON_KIND_ALL_TRIALS_FAILED: _ReasonKind.ValueType  # 27
     """Every trial failed."""
     REASON_KIND_ALL_TRIALS_CANCELED: _ReasonKind.ValueType  # 28
-    """Every trial was canceled by a person."""
+    """Every trial was canceled by a user."""
     REASON_KIND_TOO_MANY_REFUSED: _ReasonKind.ValueType  # 29
-    """50 sets of hyperparameters in a row were refused by the code, and no trial trains any more."""
+    """The code refused 50 consecutive sets of hyperparameters, and no trial is training."""
 
 class ReasonKind(_ReasonKind, metaclass=_ReasonKindEnumTypeWrapper):
-    """What a reason is of. The first group is of events, the second of operations and of the actions that follow from them."""
+    """The kind of a reason. The first group is for events, the second for operations and the actions that follow from
+    them.
+    """
 
 REASON_KIND_UNSPECIFIED: ReasonKind.ValueType  # 0
 """Never sent."""
@@ -96,9 +98,9 @@ REASON_KIND_SEARCH_CREATED: ReasonKind.ValueType  # 2
 REASON_KIND_ACTION_APPLIED: ReasonKind.ValueType  # 3
 """An action of the search was carried out."""
 REASON_KIND_TRIAL_REPORTED: ReasonKind.ValueType  # 4
-"""A run of the trial reported it."""
+"""A run of the trial reported the event."""
 REASON_KIND_LENGTH_REACHED_BEFORE: ReasonKind.ValueType  # 5
-"""The trial was given a length that it had trained to before, so nothing was left to train."""
+"""The trial got a length to which it had already trained, so nothing was left to train."""
 REASON_KIND_CLOSED_BY_SEARCH: ReasonKind.ValueType  # 6
 """The trial had done all its work, and the search had closed or stopped it."""
 REASON_KIND_ENDED_BY_ITSELF: ReasonKind.ValueType  # 7
@@ -108,15 +110,15 @@ REASON_KIND_EXITED: ReasonKind.ValueType  # 8
 REASON_KIND_RUN_ENDED: ReasonKind.ValueType  # 9
 """A run of the trial ended."""
 REASON_KIND_SUGGESTION_REQUESTED: ReasonKind.ValueType  # 10
-"""The search asked for a suggestion."""
+"""The search requested a suggestion."""
 REASON_KIND_USER_REQUEST: ReasonKind.ValueType  # 11
-"""A person asked for it."""
+"""A user requested it."""
 REASON_KIND_CLIENT_DECISION: ReasonKind.ValueType  # 12
-"""The client of a custom search decided so."""
+"""The client of a custom search made the decision."""
 REASON_KIND_METHOD_DECISION: ReasonKind.ValueType  # 13
-"""A method that another distribution brings decided so, and gave no reason."""
+"""A method of another distribution made the decision and gave no reason."""
 REASON_KIND_INITIAL_TRIAL: ReasonKind.ValueType  # 14
-"""One of the trials that the search begins with."""
+"""The trial is one of the first trials of the search."""
 REASON_KIND_FREE_SLOT: ReasonKind.ValueType  # 15
 """There was room for another trial: one ended, or has reported and waits."""
 REASON_KIND_REPLACEMENT: ReasonKind.ValueType  # 16
@@ -138,21 +140,21 @@ REASON_KIND_INVALID_HYPERPARAMETERS: ReasonKind.ValueType  # 23
 REASON_KIND_SEARCH_EXTENDED: ReasonKind.ValueType  # 24
 """The search was extended."""
 REASON_KIND_TRIAL_RETRIED: ReasonKind.ValueType  # 25
-"""The trial is tried again."""
+"""The trial is retried."""
 REASON_KIND_ALL_TRIALS_CLOSED: ReasonKind.ValueType  # 26
-"""Every trial is closed, and the search wants no more."""
+"""Every trial is closed, and the search creates no more."""
 REASON_KIND_ALL_TRIALS_FAILED: ReasonKind.ValueType  # 27
 """Every trial failed."""
 REASON_KIND_ALL_TRIALS_CANCELED: ReasonKind.ValueType  # 28
-"""Every trial was canceled by a person."""
+"""Every trial was canceled by a user."""
 REASON_KIND_TOO_MANY_REFUSED: ReasonKind.ValueType  # 29
-"""50 sets of hyperparameters in a row were refused by the code, and no trial trains any more."""
+"""The code refused 50 consecutive sets of hyperparameters, and no trial is training."""
 global___ReasonKind = ReasonKind
 
 @typing.final
 class Reason(google.protobuf.message.Message):
-    """Why something happened or was decided, recorded in the transaction that decided it. Which fields are set depends on the
-    kind; a rung's numbers are those at the moment of the decision.
+    """The reason of an event or a decision, recorded in the same transaction. The kind determines which fields are set.
+    The numbers of a rung are those at the time of the decision.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -169,23 +171,24 @@ class Reason(google.protobuf.message.Message):
     kind: global___ReasonKind.ValueType
     """The kind."""
     cause_sequence: builtins.int
-    """In the reason of an event: position of the earlier event that led to it, which for an event of a trial is the last one at
-    which something was decided about that trial. Operations and actions follow from the event that they are recorded with.
+    """Position of the earlier event that caused an event; only in reasons of events. For an event of a trial, it is the
+    last event with a decision about that trial. The cause of operations and actions is the event with which they are
+    recorded.
     """
     bracket: builtins.int
     """Bracket, from 0; set in methods that have brackets."""
     rung: builtins.int
-    """Rung that decided, from 0 at the bottom."""
+    """Rung of the decision, from 0 at the bottom."""
     rank: builtins.int
-    """Place of the trial among those on the rung, from 1, the best."""
+    """Rank of the trial on the rung, from 1 for the best."""
     rank_of: builtins.int
-    """Trials on the rung, this one included."""
+    """Number of trials on the rung, including this one."""
     metric: builtins.float
     """The trial's value of the search's metric on that rung; absent for a trial that exited there or reported NaN."""
     threshold: builtins.float
-    """Value of the metric of the worst trial among the best of the rung; absent when there is none."""
+    """Value of the metric of the worst trial among the best of the rung; absent if there is none."""
     top_size: builtins.int
-    """How many of the trials on the rung are its best, which go on; absent in reasons that were recorded by versions without it."""
+    """Number of the best trials on the rung, which continue; absent in reasons from versions without this field."""
     def __init__(
         self,
         *,

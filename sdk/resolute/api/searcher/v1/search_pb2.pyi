@@ -28,17 +28,17 @@ class _SearchStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     SEARCH_STATE_UNSPECIFIED: _SearchState.ValueType  # 0
     """Never sent."""
     SEARCH_STATE_ACTIVE: _SearchState.ValueType  # 1
-    """It takes events and gives actions."""
+    """It accepts events and returns actions."""
     SEARCH_STATE_SHUT_DOWN: _SearchState.ValueType  # 2
     """It shut down: every requested trial is closed."""
 
 class SearchState(_SearchState, metaclass=_SearchStateEnumTypeWrapper):
-    """Life of a search."""
+    """State of a search."""
 
 SEARCH_STATE_UNSPECIFIED: SearchState.ValueType  # 0
 """Never sent."""
 SEARCH_STATE_ACTIVE: SearchState.ValueType  # 1
-"""It takes events and gives actions."""
+"""It accepts events and returns actions."""
 SEARCH_STATE_SHUT_DOWN: SearchState.ValueType  # 2
 """It shut down: every requested trial is closed."""
 global___SearchState = SearchState
@@ -60,15 +60,15 @@ class Search(google.protobuf.message.Message):
     """Name and version of the method's implementation, such as "adaptive_asha/1"; recorded when the search is created."""
     @property
     def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
-        """What was asked for."""
+        """The spec of the search."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the search was created."""
+        """Time at which the search was created."""
 
     @property
     def status(self) -> global___SearchStatus:
-        """How far it is."""
+        """Status of the search."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ global___Search = Search
 
 @typing.final
 class SearchStatus(google.protobuf.message.Message):
-    """How far a search is: what changes about it."""
+    """The status of a search: the part that changes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -97,13 +97,13 @@ class SearchStatus(google.protobuf.message.Message):
     LAST_EVENT_SEQUENCE_FIELD_NUMBER: builtins.int
     LAST_ACTION_SEQUENCE_FIELD_NUMBER: builtins.int
     state: global___SearchState.ValueType
-    """Life of the search."""
+    """State of the search."""
     progress: builtins.float
-    """Done share of the whole search, from 0 to 1."""
+    """Completed share of the whole search, from 0 to 1."""
     trials_requested: builtins.int
-    """Trials asked for so far."""
+    """Number of trials requested so far."""
     trials_closed: builtins.int
-    """Trials closed so far."""
+    """Number of trials closed so far."""
     last_event_sequence: builtins.int
     """Position of the last event in the log."""
     last_action_sequence: builtins.int

@@ -36,7 +36,7 @@ class _AdaptiveModeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     """All brackets."""
 
 class AdaptiveMode(_AdaptiveMode, metaclass=_AdaptiveModeEnumTypeWrapper):
-    """Which brackets an adaptive search has."""
+    """The brackets of an adaptive search."""
 
 ADAPTIVE_MODE_UNSPECIFIED: AdaptiveMode.ValueType  # 0
 """Rejected on input."""
@@ -114,7 +114,7 @@ class IntRange(google.protobuf.message.Message):
     maxval: builtins.int
     """Largest value, inclusive."""
     count: builtins.int
-    """Points on this axis in a grid search; absent outside grids."""
+    """Number of points on this axis in a grid search; absent outside of grids."""
     def __init__(
         self,
         *,
@@ -142,7 +142,7 @@ class DoubleRange(google.protobuf.message.Message):
     maxval: builtins.float
     """Upper bound."""
     count: builtins.int
-    """Points on this axis in a grid search; absent outside grids."""
+    """Number of points on this axis in a grid search; absent outside of grids."""
     def __init__(
         self,
         *,
@@ -173,7 +173,7 @@ class LogRange(google.protobuf.message.Message):
     base: builtins.float
     """The base, above zero."""
     count: builtins.int
-    """Points on this axis in a grid search; absent outside grids."""
+    """Number of points on this axis in a grid search; absent outside of grids."""
     def __init__(
         self,
         *,
@@ -280,7 +280,7 @@ class RandomMethod(google.protobuf.message.Message):
     max_trials: builtins.int
     """Number of trials, above zero."""
     max_concurrent_trials: builtins.int
-    """Trials alive at once, above zero; absent for no limit."""
+    """Most trials alive at once, above zero; absent for no limit."""
     def __init__(
         self,
         *,
@@ -308,7 +308,7 @@ class GridMethod(google.protobuf.message.Message):
     max_length: builtins.int
     """Length to train to, above zero; absent in time-driven searches."""
     max_concurrent_trials: builtins.int
-    """Trials alive at once, above zero; absent for no limit."""
+    """Most trials alive at once, above zero; absent for no limit."""
     def __init__(
         self,
         *,
@@ -344,13 +344,13 @@ class AsyncHalvingMethod(google.protobuf.message.Message):
     max_trials: builtins.int
     """Number of trials, above zero."""
     divisor: builtins.float
-    """Fraction kept at a rung is one over this; above one."""
+    """Reduction factor, above one: one in this many trials of a rung continues."""
     max_concurrent_trials: builtins.int
-    """Trials alive at once, above zero; absent lets the method choose."""
+    """Most trials alive at once, above zero; absent to let the method choose."""
     stop_once: builtins.bool
-    """Stop trials for good instead of promoting them later."""
+    """Whether trials are stopped permanently instead of being promoted later."""
     time_driven: builtins.bool
-    """Set in time-driven searches: rungs are compared by the time metric, and trials are stopped by a signal."""
+    """Whether the search is time-driven: rungs are values of the time metric, and trials are stopped by a signal."""
     def __init__(
         self,
         *,
@@ -388,20 +388,20 @@ class AdaptiveAshaMethod(google.protobuf.message.Message):
     max_trials: builtins.int
     """Number of trials, above zero."""
     divisor: builtins.float
-    """Fraction kept at a rung is one over this; above one."""
+    """Reduction factor, above one: one in this many trials of a rung continues."""
     max_rungs: builtins.int
     """Most rungs of a bracket."""
     max_concurrent_trials: builtins.int
-    """Trials alive at once, above zero; absent lets the method choose."""
+    """Most trials alive at once, above zero; absent to let the method choose."""
     mode: global___AdaptiveMode.ValueType
-    """Which brackets are used."""
+    """Mode that determines the brackets."""
     stop_once: builtins.bool
-    """Stop trials for good instead of promoting them later."""
+    """Whether trials are stopped permanently instead of being promoted later."""
     time_driven: builtins.bool
-    """Set in time-driven searches: rungs are compared by the time metric, and trials are stopped by a signal."""
+    """Whether the search is time-driven: rungs are values of the time metric, and trials are stopped by a signal."""
     @property
     def bracket_rungs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Rungs of each bracket; empty derives them from the mode."""
+        """Number of rungs of each bracket; empty to derive them from the mode."""
 
     def __init__(
         self,
@@ -424,7 +424,7 @@ global___AdaptiveAshaMethod = AdaptiveAshaMethod
 
 @typing.final
 class ExternalMethod(google.protobuf.message.Message):
-    """A method that lives outside of the service, or one that an entry point provides."""
+    """A method outside of the service, or one that an entry point provides."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -434,7 +434,7 @@ class ExternalMethod(google.protobuf.message.Message):
     """Name of the entry point in the group resolute.search_methods, or "custom" for one driven by a client."""
     @property
     def settings(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Settings that only the method understands."""
+        """Settings that only the method interprets."""
 
     def __init__(
         self,
@@ -449,7 +449,7 @@ global___ExternalMethod = ExternalMethod
 
 @typing.final
 class SearchSpec(google.protobuf.message.Message):
-    """Everything that decides a search; immutable once created. The service stores it as this message."""
+    """The complete spec of a search, which is immutable. The service stores it as this message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -466,7 +466,7 @@ class SearchSpec(google.protobuf.message.Message):
     ADAPTIVE_ASHA_FIELD_NUMBER: builtins.int
     EXTERNAL_FIELD_NUMBER: builtins.int
     metric: builtins.str
-    """Name of the validation metric that decides."""
+    """Name of the validation metric by which the search decides."""
     smaller_is_better: builtins.bool
     """Whether smaller metric values are better."""
     seed: builtins.int
@@ -474,7 +474,7 @@ class SearchSpec(google.protobuf.message.Message):
     time_metric: builtins.str
     """Name of the metric that measures a trial's progress; set only in time-driven searches."""
     source_checkpoint_id: builtins.str
-    """Checkpoint that every created trial starts from (warm start); absent for none."""
+    """Checkpoint from which every trial starts; absent for none."""
     @property
     def space(self) -> global___Space:
         """The search space."""

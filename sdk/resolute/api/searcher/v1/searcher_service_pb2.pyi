@@ -32,11 +32,11 @@ class _MoveKind:
 class _MoveKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_MoveKind.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     MOVE_KIND_UNSPECIFIED: _MoveKind.ValueType  # 0
-    """Something that places it nowhere else."""
+    """It does not move the trial."""
     MOVE_KIND_CREATE: _MoveKind.ValueType  # 1
-    """The search asks for the trial."""
+    """The search requests the trial."""
     MOVE_KIND_TRAIN: _MoveKind.ValueType  # 2
-    """The search lets it train to a length."""
+    """The search trains it to a length."""
     MOVE_KIND_PROMOTE: _MoveKind.ValueType  # 3
     """The search promotes it to a rung."""
     MOVE_KIND_CLOSE: _MoveKind.ValueType  # 4
@@ -48,17 +48,17 @@ class _MoveKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     MOVE_KIND_EXITED: _MoveKind.ValueType  # 7
     """It exited before it was closed."""
     MOVE_KIND_RETRIED: _MoveKind.ValueType  # 8
-    """It failed and is tried again."""
+    """It failed and is retried."""
 
 class MoveKind(_MoveKind, metaclass=_MoveKindEnumTypeWrapper):
-    """What a move does to its trial."""
+    """The effect of a move on its trial."""
 
 MOVE_KIND_UNSPECIFIED: MoveKind.ValueType  # 0
-"""Something that places it nowhere else."""
+"""It does not move the trial."""
 MOVE_KIND_CREATE: MoveKind.ValueType  # 1
-"""The search asks for the trial."""
+"""The search requests the trial."""
 MOVE_KIND_TRAIN: MoveKind.ValueType  # 2
-"""The search lets it train to a length."""
+"""The search trains it to a length."""
 MOVE_KIND_PROMOTE: MoveKind.ValueType  # 3
 """The search promotes it to a rung."""
 MOVE_KIND_CLOSE: MoveKind.ValueType  # 4
@@ -70,7 +70,7 @@ MOVE_KIND_REPORTED: MoveKind.ValueType  # 6
 MOVE_KIND_EXITED: MoveKind.ValueType  # 7
 """It exited before it was closed."""
 MOVE_KIND_RETRIED: MoveKind.ValueType  # 8
-"""It failed and is tried again."""
+"""It failed and is retried."""
 global___MoveKind = MoveKind
 
 @typing.final
@@ -82,10 +82,10 @@ class CreateSearchRequest(google.protobuf.message.Message):
     SEARCH_ID_FIELD_NUMBER: builtins.int
     SPEC_FIELD_NUMBER: builtins.int
     search_id: builtins.str
-    """UUID; the experiment's."""
+    """UUID of the search, equal to the experiment's."""
     @property
     def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
-        """What to search, how."""
+        """The spec of the search."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class CreateSearchResponse(google.protobuf.message.Message):
     SEARCH_FIELD_NUMBER: builtins.int
     @property
     def search(self) -> resolute.api.searcher.v1.search_pb2.Search:
-        """The search, as created now or before."""
+        """The new or existing search."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class WatchSearchesRequest(google.protobuf.message.Message):
         KEY_FIELD_NUMBER: builtins.int
         SEARCH_ID_FIELD_NUMBER: builtins.int
         key: builtins.str
-        """Chosen by the client; answers about this search carry it. At most 256 bytes."""
+        """Key chosen by the client, which responses about this search have. At most 256 bytes."""
         search_id: builtins.str
         """UUID of the search."""
         def __init__(
@@ -187,7 +187,7 @@ class WatchSearchesRequest(google.protobuf.message.Message):
     SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
     @property
     def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WatchSearchesRequest.Subscription]:
-        """The searches to watch, at least 1 and at most 1000, each key once."""
+        """The searches to watch, 1 to 1000, with unique keys."""
 
     def __init__(
         self,
@@ -200,13 +200,13 @@ global___WatchSearchesRequest = WatchSearchesRequest
 
 @typing.final
 class WatchSearchesResponse(google.protobuf.message.Message):
-    """Response of WatchSearches. One without a key only shows that the stream lives."""
+    """Response of WatchSearches. One without a key is a heartbeat."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     @typing.final
     class NotFound(google.protobuf.message.Message):
-        """There is no such search."""
+        """The search does not exist."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -218,14 +218,14 @@ class WatchSearchesResponse(google.protobuf.message.Message):
     STATUS_FIELD_NUMBER: builtins.int
     NOT_FOUND_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Key of the subscription that this is about."""
+    """Key of the subscription."""
     @property
     def status(self) -> resolute.api.searcher.v1.search_pb2.SearchStatus:
-        """How far it is."""
+        """Status of the search."""
 
     @property
     def not_found(self) -> global___WatchSearchesResponse.NotFound:
-        """There is no such search, or no longer. It is the last answer with this key."""
+        """The search does not exist, or no longer exists. It is the last response with this key."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class FollowActionsRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     after_sequence: builtins.int
-    """Actions after this position are sent; zero for all."""
+    """Position after which actions are sent; zero for all."""
     def __init__(
         self,
         *,
@@ -271,7 +271,7 @@ class FollowActionsResponse(google.protobuf.message.Message):
     ACTIONS_FIELD_NUMBER: builtins.int
     @property
     def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.action_pb2.Action]:
-        """Some actions, in order; empty in a message that only shows that the stream lives."""
+        """Some actions, in order; empty in a heartbeat."""
 
     def __init__(
         self,
@@ -293,7 +293,7 @@ class AcknowledgeActionsRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     sequence: builtins.int
-    """Every action up to this position was applied."""
+    """Position up to which every action was applied."""
     def __init__(
         self,
         *,
@@ -328,8 +328,8 @@ class ReportEventsRequest(google.protobuf.message.Message):
     """UUID of the search."""
     @property
     def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.event_pb2.Event]:
-        """Only trial_created, trial_closed and trial_exited, each with its event_id; what else the service sets is ignored. An exit
-        also closes its trial. Those before one that is refused are kept.
+        """Events of the kinds trial_created, trial_closed and trial_exited, each with its event_id; fields that the service
+        sets are ignored. An exit also closes its trial. Events before a refused one are stored.
         """
 
     def __init__(
@@ -371,7 +371,7 @@ class GetOperationRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
-    """Run that asks, from 1; ABORTED when it was fenced off. Absent from callers that only look."""
+    """Run that calls, from 1; ABORTED if it was fenced. Absent for callers that only read."""
     def __init__(
         self,
         *,
@@ -393,7 +393,7 @@ class GetOperationResponse(google.protobuf.message.Message):
     OPERATION_FIELD_NUMBER: builtins.int
     @property
     def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
-        """Where the trial stands."""
+        """Current operation of the trial."""
 
     def __init__(
         self,
@@ -420,10 +420,10 @@ class CompleteOperationRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that completes it."""
     length: builtins.int
-    """Length of the operation that is complete."""
+    """Length of the completed operation."""
     metric: builtins.float
-    """Value of the search's metric; NaN counts as the worst value. A request without it is INVALID_ARGUMENT, also one
-    whose metric is no number on the wire.
+    """Value of the search's metric; NaN counts as the worst value. INVALID_ARGUMENT if it is missing or not a number in
+    the message.
     """
     def __init__(
         self,
@@ -448,7 +448,7 @@ class CompleteOperationResponse(google.protobuf.message.Message):
     OPERATION_FIELD_NUMBER: builtins.int
     @property
     def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
-        """Where the trial stands now: its next operation, if the search gave it one at once."""
+        """Current operation of the trial: its next one, if the search decided on one at once."""
 
     def __init__(
         self,
@@ -516,9 +516,9 @@ class ReportValidationsRequest(google.protobuf.message.Message):
         sequence: builtins.int
         """Position in the source."""
         metric: builtins.float
-        """Value of the search's metric; absent when the report lacked it."""
+        """Value of the search's metric; absent if the report had none."""
         time_metric: builtins.float
-        """Value of the time metric, finite and not negative; absent when the report lacked it."""
+        """Value of the time metric, finite and not negative; absent if the report had none."""
         def __init__(
             self,
             *,
@@ -542,7 +542,7 @@ class ReportValidationsRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that reports."""
     source: builtins.str
-    """Identifies the spool that the reports come from; not empty."""
+    """Identifier of the spool of the reports; not empty."""
     @property
     def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportValidationsRequest.Validation]:
         """The validations, in the order of their sequences."""
@@ -574,9 +574,9 @@ class ReportValidationsResponse(google.protobuf.message.Message):
         SEQUENCE_FIELD_NUMBER: builtins.int
         MESSAGE_FIELD_NUMBER: builtins.int
         sequence: builtins.int
-        """Its position in the source."""
+        """Position of the validation in the source."""
         message: builtins.str
-        """What is wrong with it and how to mend it, for people."""
+        """The fault and its remedy, for people."""
         def __init__(
             self,
             *,
@@ -588,10 +588,10 @@ class ReportValidationsResponse(google.protobuf.message.Message):
     STOP_FIELD_NUMBER: builtins.int
     REFUSALS_FIELD_NUMBER: builtins.int
     stop: builtins.bool
-    """Whether the search has told this trial to stop."""
+    """Whether the search has stopped this trial."""
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportValidationsResponse.Refusal]:
-        """The validations that the search cannot use, in order: they were not taken, and sending them again changes nothing."""
+        """Validations that the search cannot use, in order. They were not accepted, and sending them again changes nothing."""
 
     def __init__(
         self,
@@ -614,7 +614,7 @@ class FenceTrialRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     min_run: builtins.int
-    """Calls of runs below this are refused from now on; from 1. A smaller value than before changes nothing."""
+    """Lowest run whose calls are accepted from now on, from 1. A smaller value than before changes nothing."""
     def __init__(
         self,
         *,
@@ -634,7 +634,7 @@ class FenceTrialResponse(google.protobuf.message.Message):
     OPERATION_FIELD_NUMBER: builtins.int
     @property
     def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
-        """The operation's status at that instant."""
+        """The status of the operation at that instant."""
 
     def __init__(
         self,
@@ -663,16 +663,16 @@ class ListEventsRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     page_size: builtins.int
-    """Most entries to return; zero for 100, at most 1000. A page can hold fewer, even none, while more follow."""
+    """Most entries to return; zero for 100, at most 1000. A page can have fewer, even none, although more follow."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     order_by: builtins.str
-    """"sequence", which is the default, or "sequence desc"."""
+    """Order: Order: "sequence", which is the default, or "sequence desc"."""
     after_sequence: builtins.int
     """Only entries after this position; absent for all."""
     @property
     def trial_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only entries whose event, or one of whose operations, is of one of these trials; empty for all. At most 100."""
+        """Only entries with an event or an operation of one of these trials; empty for all. At most 100."""
 
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -709,7 +709,7 @@ class ListEventsResponse(google.protobuf.message.Message):
     ENTRIES_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def entries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.event_pb2.LogEntry]:
         """The entries, in order."""
@@ -737,9 +737,9 @@ class ListMovesRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     page_size: builtins.int
-    """Most entries to return; zero for 10,000, at most 20,000. A page can hold fewer while more follow."""
+    """Most entries to return; zero for 10,000, at most 20,000. A page can have fewer although more follow."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Token of the page, from the previous response; empty for the first page."""
     after_sequence: builtins.int
     """Only entries after this position; zero for all."""
     def __init__(
@@ -756,7 +756,9 @@ global___ListMovesRequest = ListMovesRequest
 
 @typing.final
 class ListMovesResponse(google.protobuf.message.Message):
-    """Response of ListMoves: some entries in order, without gaps. The lists of moves are parallel, unless they say otherwise."""
+    """Response of ListMoves: some entries in order, without gaps. The lists of moves are parallel, unless their
+    description says otherwise.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -773,40 +775,46 @@ class ListMovesResponse(google.protobuf.message.Message):
     THRESHOLDS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     first_sequence: builtins.int
-    """Position of the first entry; zero when there is none."""
+    """Position of the first entry; zero if there is none."""
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """When each entry was appended, in seconds since 1970."""
+        """Time at which each entry was appended, in seconds since 1970."""
 
     @property
     def move_counts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """How many moves each entry has: first the one of its event, if that is of a trial, then those of its decisions."""
+        """Number of moves of each entry: first that of its event, if the event is about a trial, then those of its
+        decisions.
+        """
 
     @property
     def trial_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Keys of the trials that have moves here, each once."""
+        """Keys of the trials with moves here, each once."""
 
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___MoveKind.ValueType]:
-        """What each move does."""
+        """Kind of each move."""
 
     @property
     def trials(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The trial of each move, by its place in trial_keys."""
+        """Trial of each move, as an index of trial_keys."""
 
     @property
     def metrics(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Of every COMPLETED and REPORTED in turn, and of no other move: the metric."""
+        """Metrics of the COMPLETED and REPORTED moves, in order; other moves have none."""
 
     @property
     def places(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Of every CREATE, TRAIN, PROMOTE and COMPLETED in turn, and of no other move: the bracket, the length, the rung, the length."""
+        """Places of the CREATE (bracket), TRAIN (length), PROMOTE (rung) and COMPLETED (length) moves, in order; other
+        moves have none.
+        """
 
     @property
     def threshold_moves(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Where decisions compared with a threshold: the place of the move among the moves here, the rung, and the threshold."""
+        """Indices, among the moves here, of the moves whose decisions compared with a threshold. threshold_rungs and
+        thresholds have the rung and the threshold of each.
+        """
 
     @property
     def threshold_rungs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -862,7 +870,7 @@ class GetImportancesResponse(google.protobuf.message.Message):
 
     @typing.final
     class Importance(google.protobuf.message.Message):
-        """How much one hyperparameter matters."""
+        """The importance of one hyperparameter."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -870,10 +878,10 @@ class GetImportancesResponse(google.protobuf.message.Message):
         SHARE_FIELD_NUMBER: builtins.int
         ERROR_FIELD_NUMBER: builtins.int
         name: builtins.str
-        """Its dotted name."""
+        """Dotted name of the hyperparameter."""
         share: builtins.float
-        """Share of the metric's variance over the search space that the hyperparameter explains alone, from 0 to 1. Shares add up
-        to less than 1 where hyperparameters act together.
+        """Share of the metric's variance over the search space that the hyperparameter explains alone, from 0 to 1. The
+        sum of the shares is less than 1 if hyperparameters interact.
         """
         error: builtins.float
         """Standard error of the share: its standard deviation over samples of the results, drawn with replacement."""
@@ -892,19 +900,19 @@ class GetImportancesResponse(google.protobuf.message.Message):
     OMITTED_HPARAMS_FIELD_NUMBER: builtins.int
     LAST_EVENT_SEQUENCE_FIELD_NUMBER: builtins.int
     trials: builtins.int
-    """Trials whose results were regarded: at most 256, evenly spread over all that have one."""
+    """Number of trials whose results were used: at most 256, evenly spread over all trials with a result."""
     trials_with_result: builtins.int
-    """Trials that have a finite metric."""
+    """Number of trials with a finite metric."""
     omitted_hparams: builtins.int
-    """Hyperparameters with several values that were left out: beyond the first 50 by name, absent from some trials, or texts
-    with more than 32 values.
+    """Hyperparameters with several values that were left out: those after the first 50 by name, those that some trials
+    lack, and texts with more than 32 values.
     """
     last_event_sequence: builtins.int
-    """Position of the last entry of the log that was regarded."""
+    """Position of the last entry of the log that was used."""
     @property
     def importances(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GetImportancesResponse.Importance]:
-        """Largest first. None where fewer than 3 trials have a finite metric, no hyperparameter has two values, or all metrics are
-        the same.
+        """The importances, largest first. There are none if fewer than 3 trials have a finite metric, no hyperparameter has
+        two values, or all metrics are equal.
         """
 
     def __init__(
@@ -931,7 +939,7 @@ class ReplaySearchRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     until_sequence: builtins.int
-    """Stop after this event, from 1; absent for the whole log."""
+    """Position of the last event to replay, from 1; absent for the whole log."""
     def __init__(
         self,
         *,
@@ -956,16 +964,16 @@ class ReplaySearchResponse(google.protobuf.message.Message):
     STATE_JSON_FIELD_NUMBER: builtins.int
     LAST_FIELD_NUMBER: builtins.int
     equal: builtins.bool
-    """Whether every decision came out as recorded."""
+    """Whether every decision equals the recorded one."""
     first_difference: builtins.int
-    """First event whose decisions differ; absent when equal."""
+    """Position of the first event whose decisions differ; absent if all are equal."""
     detail: builtins.str
-    """What differs, for people; empty when equal."""
+    """Description of the difference, for people; empty if all are equal."""
     state_json: builtins.str
     """The method's state after the last replayed event, as JSON text for people and tests."""
     @property
     def last(self) -> resolute.api.searcher.v1.event_pb2.LogEntry:
-        """The last entry that was replayed, as recorded: what happened, and what the search decided upon it."""
+        """The last replayed entry, as recorded: the event, and the search's decisions on it."""
 
     def __init__(
         self,
@@ -991,7 +999,7 @@ class PreviewSearchRequest(google.protobuf.message.Message):
     SPEC_FIELD_NUMBER: builtins.int
     @property
     def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
-        """What to preview."""
+        """The spec to preview."""
 
     def __init__(
         self,
@@ -1011,7 +1019,7 @@ class PreviewSearchResponse(google.protobuf.message.Message):
 
     @typing.final
     class Bracket(google.protobuf.message.Message):
-        """Trials that share rungs."""
+        """A bracket: the trials that share rungs."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1019,12 +1027,12 @@ class PreviewSearchResponse(google.protobuf.message.Message):
         CONCURRENT_TRIALS_FIELD_NUMBER: builtins.int
         ENDINGS_FIELD_NUMBER: builtins.int
         trials: builtins.int
-        """Trials of the bracket."""
+        """Number of trials of the bracket."""
         concurrent_trials: builtins.int
-        """Trials alive at once; absent for no limit."""
+        """Most trials alive at once; absent for no limit."""
         @property
         def endings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PreviewSearchResponse.Ending]:
-            """How many trials end at which length, shortest first."""
+            """Number of trials that end at each length, shortest first."""
 
         def __init__(
             self,
@@ -1039,14 +1047,14 @@ class PreviewSearchResponse(google.protobuf.message.Message):
 
     @typing.final
     class Ending(google.protobuf.message.Message):
-        """How many trials end at one length."""
+        """The number of trials that end at one length."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         LENGTH_FIELD_NUMBER: builtins.int
         TRIALS_FIELD_NUMBER: builtins.int
         length: builtins.int
-        """Absolute length; absent for trials that know themselves when they are done."""
+        """Absolute length; absent for trials that end by themselves."""
         trials: builtins.int
         """Number of trials."""
         def __init__(
@@ -1062,7 +1070,7 @@ class PreviewSearchResponse(google.protobuf.message.Message):
     BRACKETS_FIELD_NUMBER: builtins.int
     TOTAL_UNITS_FIELD_NUMBER: builtins.int
     total_units: builtins.int
-    """Training units of the whole search if every trial ran as planned."""
+    """Training units of the whole search if every trial runs as planned."""
     @property
     def brackets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PreviewSearchResponse.Bracket]:
         """The brackets, largest first; one for methods without brackets."""
@@ -1085,7 +1093,7 @@ class SimulateSearchRequest(google.protobuf.message.Message):
 
     @typing.final
     class Curve(google.protobuf.message.Message):
-        """A learning curve: the metric at some lengths, ascending. Between them it is interpolated."""
+        """A learning curve: the metric at ascending lengths, interpolated between them."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1097,7 +1105,7 @@ class SimulateSearchRequest(google.protobuf.message.Message):
 
         @property
         def metrics(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-            """The metric at each of them."""
+            """Metric at each length."""
 
         def __init__(
             self,
@@ -1111,14 +1119,14 @@ class SimulateSearchRequest(google.protobuf.message.Message):
     CURVES_FIELD_NUMBER: builtins.int
     SLOTS_FIELD_NUMBER: builtins.int
     slots: builtins.int
-    """Trials that train at once, above zero; absent for as many as the search asks for."""
+    """Number of trials that train at once, above zero; absent for as many as the search requests."""
     @property
     def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
-        """What to simulate."""
+        """The spec to simulate."""
 
     @property
     def curves(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SimulateSearchRequest.Curve]:
-        """Learning curves that were recorded, one a trial, taken in turn; empty for synthetic ones."""
+        """Recorded learning curves, one for each trial, taken in turn; empty for synthetic ones."""
 
     def __init__(
         self,
@@ -1141,7 +1149,7 @@ class SimulateSearchResponse(google.protobuf.message.Message):
 
     @typing.final
     class Rung(google.protobuf.message.Message):
-        """The trials that came to one length in one bracket."""
+        """The number of trials that reached one length in one bracket."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1154,9 +1162,9 @@ class SimulateSearchResponse(google.protobuf.message.Message):
         length: builtins.int
         """Absolute length."""
         reached: builtins.int
-        """Trials that trained to it."""
+        """Number of trials that trained to it."""
         ended: builtins.int
-        """Trials that ended there."""
+        """Number of trials that ended there."""
         def __init__(
             self,
             *,
@@ -1179,12 +1187,12 @@ class SimulateSearchResponse(google.protobuf.message.Message):
     total_units: builtins.int
     """Training units of the whole search."""
     duration: builtins.float
-    """Virtual time at the end; training a unit takes one."""
+    """Virtual time at the end. Training one unit takes one unit of time."""
     events: builtins.int
-    """Events that the search decided upon."""
+    """Number of events on which the search decided."""
     @property
     def rungs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SimulateSearchResponse.Rung]:
-        """How many trials each rung saw, by bracket and then from the bottom up."""
+        """Numbers of trials of each rung, by bracket and then from the bottom up."""
 
     @property
     def trial_brackets(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -1192,7 +1200,7 @@ class SimulateSearchResponse(google.protobuf.message.Message):
 
     @property
     def trial_lengths(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Length that each trial trained to."""
+        """Length to which each trial trained."""
 
     @property
     def trial_metrics(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
@@ -1256,7 +1264,7 @@ class PollEventsResponse(google.protobuf.message.Message):
 
     @typing.final
     class TrialProgress(google.protobuf.message.Message):
-        """How far one trial is."""
+        """The progress of one trial."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1278,14 +1286,14 @@ class PollEventsResponse(google.protobuf.message.Message):
     PROGRESS_FIELD_NUMBER: builtins.int
     OVER_FIELD_NUMBER: builtins.int
     over: builtins.bool
-    """Whether the search is over: no further event will come."""
+    """Whether the search has ended, so that no further event follows."""
     @property
     def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.event_pb2.Event]:
-        """Events that wait for an answer, in order; empty when none came in time."""
+        """Unanswered events, in order; empty if there were none in time."""
 
     @property
     def progress(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PollEventsResponse.TrialProgress]:
-        """How far open trials are."""
+        """Progress of the open trials."""
 
     def __init__(
         self,
@@ -1310,10 +1318,10 @@ class PostOperationsRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     answered_sequence: builtins.int
-    """Position of the event that they answer, and with it all events before it."""
+    """Position of the last event that they answer."""
     @property
     def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.operation_pb2.Operation]:
-        """The operations, in order; all are taken or none."""
+        """The operations, in order; all are accepted, or none."""
 
     def __init__(
         self,
@@ -1350,10 +1358,10 @@ class ExtendSearchRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     request_id: builtins.str
-    """Idempotency key: the same one again changes nothing. It becomes the event_id in the log."""
+    """Idempotency key: repeating it changes nothing. It becomes the event_id in the log."""
     @property
     def extension(self) -> resolute.api.searcher.v1.event_pb2.Event.Extended:
-        """What the search is given."""
+        """The extension."""
 
     def __init__(
         self,
@@ -1376,7 +1384,7 @@ class ExtendSearchResponse(google.protobuf.message.Message):
     SEARCH_FIELD_NUMBER: builtins.int
     @property
     def search(self) -> resolute.api.searcher.v1.search_pb2.Search:
-        """The search afterwards."""
+        """The search after the extension."""
 
     def __init__(
         self,
@@ -1399,7 +1407,7 @@ class RetryTrialRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     request_id: builtins.str
-    """Idempotency key: the same one again changes nothing. It becomes the event_id in the log."""
+    """Idempotency key: repeating it changes nothing. It becomes the event_id in the log."""
     def __init__(
         self,
         *,
@@ -1419,7 +1427,7 @@ class RetryTrialResponse(google.protobuf.message.Message):
     OPERATION_FIELD_NUMBER: builtins.int
     @property
     def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
-        """Where the trial stands now."""
+        """Current operation of the trial."""
 
     def __init__(
         self,

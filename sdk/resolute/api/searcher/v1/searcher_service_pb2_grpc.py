@@ -26,11 +26,12 @@ if _version_not_supported:
 
 
 class SearcherServiceStub(object):
-    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+    """Decides which trials run and for how long. A search is a log of events with the decisions and actions that they
+    caused.
 
-    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
-    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
-    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+    Verbs: Get returns one response. List returns pages. Watch sends the current state, then each change; states in
+    between may be skipped. Follow sends appended entries, in order and without gaps, from a position. Poll waits for
+    unanswered events, up to a limit. Report adds events. Every call that changes something can be repeated.
 
     Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
     it. A trial's id is unique everywhere; actions and the calls of trials use it.
@@ -155,34 +156,36 @@ class SearcherServiceStub(object):
 
 
 class SearcherServiceServicer(object):
-    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+    """Decides which trials run and for how long. A search is a log of events with the decisions and actions that they
+    caused.
 
-    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
-    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
-    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+    Verbs: Get returns one response. List returns pages. Watch sends the current state, then each change; states in
+    between may be skipped. Follow sends appended entries, in order and without gaps, from a position. Poll waits for
+    unanswered events, up to a limit. Report adds events. Every call that changes something can be repeated.
 
     Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
     it. A trial's id is unique everywhere; actions and the calls of trials use it.
     """
 
     def CreateSearch(self, request, context):
-        """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
-        another spec ALREADY_EXISTS.
+        """Creates a search. search_id is the idempotency key: the same one with the same spec returns the existing search;
+        with another spec ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSearch(self, request, context):
-        """Gives a search.
+        """Returns a search.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchSearches(self, request, context):
-        """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
-        of progress, or of the number of the last event or action gives one more. It does not end by itself.
+        """Watches the status of searches. The first responses have the status of every requested search. Then each change
+        of state, of progress, or of the position of the last event or action causes another response. The stream does
+        not end by itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -196,7 +199,7 @@ class SearcherServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def AcknowledgeActions(self, request, context):
-        """Says that actions up to a position were applied for good. Idempotent; positions never fall.
+        """Acknowledges that actions up to a position were applied. Idempotent; the position never decreases.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -210,117 +213,119 @@ class SearcherServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetOperation(self, request, context):
-        """Gives a trial's current operation.
+        """Returns a trial's current operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CompleteOperation(self, request, context):
-        """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
-        length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
+        """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric;
+        FAILED_PRECONDITION for another length or a second metric. ABORTED for a fenced run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportProgress(self, request, context):
-        """Reports how far a trial is within its operation. ABORTED from a run that was fenced off.
+        """Reports the progress of a trial within its operation. ABORTED for a fenced run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportValidations(self, request, context):
-        """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
-        use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+        """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search
+        cannot use are refused individually, and the others are accepted. ABORTED for a fenced run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FenceTrial(self, request, context):
-        """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
-        instant. Idempotent; the smallest run never falls.
+        """Fences earlier runs of a trial: their calls are refused from now on. Returns the status of the trial's operation
+        at that instant. Idempotent; the lowest accepted run never decreases.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvents(self, request, context):
-        """Lists the log: events with the operations and actions that each caused, and the reasons of all of them.
+        """Lists the log: events with the operations and actions that each caused, and all their reasons.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMoves(self, request, context):
-        """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search.
+        """Lists the log in brief, as columns with the effect of each entry on a trial, for plots of a search.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetImportances(self, request, context):
-        """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
-        so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+        """Estimates the importance of each hyperparameter for the metric, by a functional analysis of variance (fANOVA) of
+        the results so far. FAILED_PRECONDITION if the required packages are not installed with the service. The same log
+        gives the same answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReplaySearch(self, request, context):
-        """Decides the whole log again and compares with what was recorded.
+        """Repeats all decisions of the log and compares them with the recorded ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PreviewSearch(self, request, context):
-        """Tells what a spec would run, without creating anything.
+        """Returns the trials that a spec would run, without creating anything.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SimulateSearch(self, request, context):
-        """Plays a spec in virtual time against learning curves, without creating anything.
+        """Simulates a spec in virtual time on learning curves, without creating anything.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PollEvents(self, request, context):
-        """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
-        be created.
+        """Returns the events that the client of a custom search has not answered yet. It waits until there is one, and
+        until the search is created.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PostOperations(self, request, context):
-        """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer.
+        """Accepts the operations by which the client of a custom search answers events. Idempotent by the event that they
+        answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExtendSearch(self, request, context):
-        """Gives a search that is over more to do. Idempotent by request_id.
+        """Extends an ended search. Idempotent by request_id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetryTrial(self, request, context):
-        """Tries a trial that failed again, as itself. Idempotent by request_id.
+        """Retries a failed trial under its identity. Idempotent by request_id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSearch(self, request, context):
-        """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent.
+        """Removes a search with all its records; leaves a tombstone, so that its id cannot be reused. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -448,11 +453,12 @@ def add_SearcherServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SearcherService(object):
-    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+    """Decides which trials run and for how long. A search is a log of events with the decisions and actions that they
+    caused.
 
-    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
-    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
-    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+    Verbs: Get returns one response. List returns pages. Watch sends the current state, then each change; states in
+    between may be skipped. Follow sends appended entries, in order and without gaps, from a position. Poll waits for
+    unanswered events, up to a limit. Report adds events. Every call that changes something can be repeated.
 
     Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
     it. A trial's id is unique everywhere; actions and the calls of trials use it.

@@ -18,11 +18,12 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class SearcherServiceStub:
-    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+    """Decides which trials run and for how long. A search is a log of events with the decisions and actions that they
+    caused.
 
-    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
-    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
-    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+    Verbs: Get returns one response. List returns pages. Watch sends the current state, then each change; states in
+    between may be skipped. Follow sends appended entries, in order and without gaps, from a position. Poll waits for
+    unanswered events, up to a limit. Report adds events. Every call that changes something can be repeated.
 
     Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
     it. A trial's id is unique everywhere; actions and the calls of trials use it.
@@ -33,22 +34,23 @@ class SearcherServiceStub:
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse,
     ]
-    """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
-    another spec ALREADY_EXISTS.
+    """Creates a search. search_id is the idempotency key: the same one with the same spec returns the existing search;
+    with another spec ALREADY_EXISTS.
     """
 
     GetSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse,
     ]
-    """Gives a search."""
+    """Returns a search."""
 
     WatchSearches: grpc.UnaryStreamMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest,
         resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse,
     ]
-    """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
-    of progress, or of the number of the last event or action gives one more. It does not end by itself.
+    """Watches the status of searches. The first responses have the status of every requested search. Then each change
+    of state, of progress, or of the position of the last event or action causes another response. The stream does
+    not end by itself.
     """
 
     FollowActions: grpc.UnaryStreamMultiCallable[
@@ -61,7 +63,7 @@ class SearcherServiceStub:
         resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsResponse,
     ]
-    """Says that actions up to a position were applied for good. Idempotent; positions never fall."""
+    """Acknowledges that actions up to a position were applied. Idempotent; the position never decreases."""
 
     ReportEvents: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportEventsRequest,
@@ -73,114 +75,118 @@ class SearcherServiceStub:
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse,
     ]
-    """Gives a trial's current operation."""
+    """Returns a trial's current operation."""
 
     CompleteOperation: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse,
     ]
-    """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
-    length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
+    """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric;
+    FAILED_PRECONDITION for another length or a second metric. ABORTED for a fenced run.
     """
 
     ReportProgress: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse,
     ]
-    """Reports how far a trial is within its operation. ABORTED from a run that was fenced off."""
+    """Reports the progress of a trial within its operation. ABORTED for a fenced run."""
 
     ReportValidations: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse,
     ]
-    """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
-    use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+    """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search
+    cannot use are refused individually, and the others are accepted. ABORTED for a fenced run.
     """
 
     FenceTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.FenceTrialRequest,
         resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse,
     ]
-    """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
-    instant. Idempotent; the smallest run never falls.
+    """Fences earlier runs of a trial: their calls are refused from now on. Returns the status of the trial's operation
+    at that instant. Idempotent; the lowest accepted run never decreases.
     """
 
     ListEvents: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse,
     ]
-    """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
+    """Lists the log: events with the operations and actions that each caused, and all their reasons."""
 
     ListMoves: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ListMovesRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse,
     ]
-    """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search."""
+    """Lists the log in brief, as columns with the effect of each entry on a trial, for plots of a search."""
 
     GetImportances: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.GetImportancesRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse,
     ]
-    """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
-    so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+    """Estimates the importance of each hyperparameter for the metric, by a functional analysis of variance (fANOVA) of
+    the results so far. FAILED_PRECONDITION if the required packages are not installed with the service. The same log
+    gives the same answer.
     """
 
     ReplaySearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchResponse,
     ]
-    """Decides the whole log again and compares with what was recorded."""
+    """Repeats all decisions of the log and compares them with the recorded ones."""
 
     PreviewSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse,
     ]
-    """Tells what a spec would run, without creating anything."""
+    """Returns the trials that a spec would run, without creating anything."""
 
     SimulateSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse,
     ]
-    """Plays a spec in virtual time against learning curves, without creating anything."""
+    """Simulates a spec in virtual time on learning curves, without creating anything."""
 
     PollEvents: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
     ]
-    """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
-    be created.
+    """Returns the events that the client of a custom search has not answered yet. It waits until there is one, and
+    until the search is created.
     """
 
     PostOperations: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse,
     ]
-    """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer."""
+    """Accepts the operations by which the client of a custom search answers events. Idempotent by the event that they
+    answer.
+    """
 
     ExtendSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse,
     ]
-    """Gives a search that is over more to do. Idempotent by request_id."""
+    """Extends an ended search. Idempotent by request_id."""
 
     RetryTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse,
     ]
-    """Tries a trial that failed again, as itself. Idempotent by request_id."""
+    """Retries a failed trial under its identity. Idempotent by request_id."""
 
     DeleteSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse,
     ]
-    """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent."""
+    """Removes a search with all its records; leaves a tombstone, so that its id cannot be reused. Idempotent."""
 
 class SearcherServiceAsyncStub:
-    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+    """Decides which trials run and for how long. A search is a log of events with the decisions and actions that they
+    caused.
 
-    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
-    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
-    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+    Verbs: Get returns one response. List returns pages. Watch sends the current state, then each change; states in
+    between may be skipped. Follow sends appended entries, in order and without gaps, from a position. Poll waits for
+    unanswered events, up to a limit. Report adds events. Every call that changes something can be repeated.
 
     Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
     it. A trial's id is unique everywhere; actions and the calls of trials use it.
@@ -190,22 +196,23 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse,
     ]
-    """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
-    another spec ALREADY_EXISTS.
+    """Creates a search. search_id is the idempotency key: the same one with the same spec returns the existing search;
+    with another spec ALREADY_EXISTS.
     """
 
     GetSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse,
     ]
-    """Gives a search."""
+    """Returns a search."""
 
     WatchSearches: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest,
         resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse,
     ]
-    """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
-    of progress, or of the number of the last event or action gives one more. It does not end by itself.
+    """Watches the status of searches. The first responses have the status of every requested search. Then each change
+    of state, of progress, or of the position of the last event or action causes another response. The stream does
+    not end by itself.
     """
 
     FollowActions: grpc.aio.UnaryStreamMultiCallable[
@@ -218,7 +225,7 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsResponse,
     ]
-    """Says that actions up to a position were applied for good. Idempotent; positions never fall."""
+    """Acknowledges that actions up to a position were applied. Idempotent; the position never decreases."""
 
     ReportEvents: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportEventsRequest,
@@ -230,114 +237,118 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse,
     ]
-    """Gives a trial's current operation."""
+    """Returns a trial's current operation."""
 
     CompleteOperation: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse,
     ]
-    """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
-    length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
+    """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric;
+    FAILED_PRECONDITION for another length or a second metric. ABORTED for a fenced run.
     """
 
     ReportProgress: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse,
     ]
-    """Reports how far a trial is within its operation. ABORTED from a run that was fenced off."""
+    """Reports the progress of a trial within its operation. ABORTED for a fenced run."""
 
     ReportValidations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse,
     ]
-    """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
-    use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+    """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search
+    cannot use are refused individually, and the others are accepted. ABORTED for a fenced run.
     """
 
     FenceTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.FenceTrialRequest,
         resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse,
     ]
-    """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
-    instant. Idempotent; the smallest run never falls.
+    """Fences earlier runs of a trial: their calls are refused from now on. Returns the status of the trial's operation
+    at that instant. Idempotent; the lowest accepted run never decreases.
     """
 
     ListEvents: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse,
     ]
-    """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
+    """Lists the log: events with the operations and actions that each caused, and all their reasons."""
 
     ListMoves: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ListMovesRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse,
     ]
-    """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search."""
+    """Lists the log in brief, as columns with the effect of each entry on a trial, for plots of a search."""
 
     GetImportances: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.GetImportancesRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse,
     ]
-    """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
-    so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+    """Estimates the importance of each hyperparameter for the metric, by a functional analysis of variance (fANOVA) of
+    the results so far. FAILED_PRECONDITION if the required packages are not installed with the service. The same log
+    gives the same answer.
     """
 
     ReplaySearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchResponse,
     ]
-    """Decides the whole log again and compares with what was recorded."""
+    """Repeats all decisions of the log and compares them with the recorded ones."""
 
     PreviewSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse,
     ]
-    """Tells what a spec would run, without creating anything."""
+    """Returns the trials that a spec would run, without creating anything."""
 
     SimulateSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse,
     ]
-    """Plays a spec in virtual time against learning curves, without creating anything."""
+    """Simulates a spec in virtual time on learning curves, without creating anything."""
 
     PollEvents: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
     ]
-    """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
-    be created.
+    """Returns the events that the client of a custom search has not answered yet. It waits until there is one, and
+    until the search is created.
     """
 
     PostOperations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse,
     ]
-    """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer."""
+    """Accepts the operations by which the client of a custom search answers events. Idempotent by the event that they
+    answer.
+    """
 
     ExtendSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse,
     ]
-    """Gives a search that is over more to do. Idempotent by request_id."""
+    """Extends an ended search. Idempotent by request_id."""
 
     RetryTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse,
     ]
-    """Tries a trial that failed again, as itself. Idempotent by request_id."""
+    """Retries a failed trial under its identity. Idempotent by request_id."""
 
     DeleteSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse,
     ]
-    """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent."""
+    """Removes a search with all its records; leaves a tombstone, so that its id cannot be reused. Idempotent."""
 
 class SearcherServiceServicer(metaclass=abc.ABCMeta):
-    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+    """Decides which trials run and for how long. A search is a log of events with the decisions and actions that they
+    caused.
 
-    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
-    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
-    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+    Verbs: Get returns one response. List returns pages. Watch sends the current state, then each change; states in
+    between may be skipped. Follow sends appended entries, in order and without gaps, from a position. Poll waits for
+    unanswered events, up to a limit. Report adds events. Every call that changes something can be repeated.
 
     Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
     it. A trial's id is unique everywhere; actions and the calls of trials use it.
@@ -349,8 +360,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.CreateSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse]]:
-        """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
-        another spec ALREADY_EXISTS.
+        """Creates a search. search_id is the idempotency key: the same one with the same spec returns the existing search;
+        with another spec ALREADY_EXISTS.
         """
 
     @abc.abstractmethod
@@ -359,7 +370,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.GetSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse]]:
-        """Gives a search."""
+        """Returns a search."""
 
     @abc.abstractmethod
     def WatchSearches(
@@ -367,8 +378,9 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse], collections.abc.AsyncIterator[resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse]]:
-        """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
-        of progress, or of the number of the last event or action gives one more. It does not end by itself.
+        """Watches the status of searches. The first responses have the status of every requested search. Then each change
+        of state, of progress, or of the position of the last event or action causes another response. The stream does
+        not end by itself.
         """
 
     @abc.abstractmethod
@@ -385,7 +397,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.AcknowledgeActionsResponse]]:
-        """Says that actions up to a position were applied for good. Idempotent; positions never fall."""
+        """Acknowledges that actions up to a position were applied. Idempotent; the position never decreases."""
 
     @abc.abstractmethod
     def ReportEvents(
@@ -401,7 +413,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.GetOperationRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse]]:
-        """Gives a trial's current operation."""
+        """Returns a trial's current operation."""
 
     @abc.abstractmethod
     def CompleteOperation(
@@ -409,8 +421,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse]]:
-        """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
-        length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
+        """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric;
+        FAILED_PRECONDITION for another length or a second metric. ABORTED for a fenced run.
         """
 
     @abc.abstractmethod
@@ -419,7 +431,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ReportProgressRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse]]:
-        """Reports how far a trial is within its operation. ABORTED from a run that was fenced off."""
+        """Reports the progress of a trial within its operation. ABORTED for a fenced run."""
 
     @abc.abstractmethod
     def ReportValidations(
@@ -427,8 +439,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse]]:
-        """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
-        use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+        """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search
+        cannot use are refused individually, and the others are accepted. ABORTED for a fenced run.
         """
 
     @abc.abstractmethod
@@ -437,8 +449,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.FenceTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse]]:
-        """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
-        instant. Idempotent; the smallest run never falls.
+        """Fences earlier runs of a trial: their calls are refused from now on. Returns the status of the trial's operation
+        at that instant. Idempotent; the lowest accepted run never decreases.
         """
 
     @abc.abstractmethod
@@ -447,7 +459,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ListEventsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse]]:
-        """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
+        """Lists the log: events with the operations and actions that each caused, and all their reasons."""
 
     @abc.abstractmethod
     def ListMoves(
@@ -455,7 +467,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ListMovesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse]]:
-        """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search."""
+        """Lists the log in brief, as columns with the effect of each entry on a trial, for plots of a search."""
 
     @abc.abstractmethod
     def GetImportances(
@@ -463,8 +475,9 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.GetImportancesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse]]:
-        """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
-        so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+        """Estimates the importance of each hyperparameter for the metric, by a functional analysis of variance (fANOVA) of
+        the results so far. FAILED_PRECONDITION if the required packages are not installed with the service. The same log
+        gives the same answer.
         """
 
     @abc.abstractmethod
@@ -473,7 +486,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchResponse]]:
-        """Decides the whole log again and compares with what was recorded."""
+        """Repeats all decisions of the log and compares them with the recorded ones."""
 
     @abc.abstractmethod
     def PreviewSearch(
@@ -481,7 +494,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse]]:
-        """Tells what a spec would run, without creating anything."""
+        """Returns the trials that a spec would run, without creating anything."""
 
     @abc.abstractmethod
     def SimulateSearch(
@@ -489,7 +502,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse]]:
-        """Plays a spec in virtual time against learning curves, without creating anything."""
+        """Simulates a spec in virtual time on learning curves, without creating anything."""
 
     @abc.abstractmethod
     def PollEvents(
@@ -497,8 +510,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse]]:
-        """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
-        be created.
+        """Returns the events that the client of a custom search has not answered yet. It waits until there is one, and
+        until the search is created.
         """
 
     @abc.abstractmethod
@@ -507,7 +520,9 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse]]:
-        """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer."""
+        """Accepts the operations by which the client of a custom search answers events. Idempotent by the event that they
+        answer.
+        """
 
     @abc.abstractmethod
     def ExtendSearch(
@@ -515,7 +530,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse]]:
-        """Gives a search that is over more to do. Idempotent by request_id."""
+        """Extends an ended search. Idempotent by request_id."""
 
     @abc.abstractmethod
     def RetryTrial(
@@ -523,7 +538,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse]]:
-        """Tries a trial that failed again, as itself. Idempotent by request_id."""
+        """Retries a failed trial under its identity. Idempotent by request_id."""
 
     @abc.abstractmethod
     def DeleteSearch(
@@ -531,6 +546,6 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse]]:
-        """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent."""
+        """Removes a search with all its records; leaves a tombstone, so that its id cannot be reused. Idempotent."""
 
 def add_SearcherServiceServicer_to_server(servicer: SearcherServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
