@@ -98,3 +98,24 @@ def test_broken_requests_leave_nothing_in_the_log(caplog: pytest.LogCaptureFixtu
 
     asyncio.run(body())
     assert not caplog.records
+
+
+def test_requests_that_have_not_ended_when_it_stops_leave_no_traceback(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from resolute_gateway.listening import http_server  # skipped where HTTP cannot be served
+
+    monkeypatch.setattr(http_server, "_GRACE_SECONDS", 0.1)
+    half = request(CALL, JSON, body=b"{}")[:-1]
+
+    async def body() -> None:
+        async with gateway("127.0.0.1:1") as served:
+            opened = [await asyncio.open_connection("127.0.0.1", served.port) for _ in range(3)]
+            for _, writer in opened:
+                writer.write(half)
+            assert await status(served.port, request(b"GET /healthz", body=b"")) == http.client.OK
+        for _, writer in opened:
+            writer.close()
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+    assert not [record for record in caplog.records if record.exc_info]

@@ -44,8 +44,11 @@ class HttpServer:
             timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-        # It warns of every broken request: strangers would fill the log.
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        # It warns of every broken request, and logs a traceback for each that has not ended when it stops:
+        # strangers would fill the log.
+        log = logging.getLogger("uvicorn.error")
+        log.setLevel(logging.ERROR)
+        log.addFilter(_is_of_a_defect)
         config.load()
         if tls is not None:
             config.ssl = tls.context()
@@ -63,6 +66,10 @@ class HttpServer:
         self._server.should_exit = True
         if self._task is not None:
             await self._task
+
+
+def _is_of_a_defect(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 class _Server(uvicorn.Server):
