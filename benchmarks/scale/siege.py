@@ -69,6 +69,8 @@ LIMIT_DESCRIPTORS = 400
 LIMIT_LOG_MIB = 1.0
 LIMIT_STOP_SECONDS = 30.0
 _EVERY = 0.05
+_HEARTBEAT = 5.0
+"""Seconds between heartbeats of the run whose experiment is watched: a watch ends with its experiment."""
 _FIRST = 10.0
 """Seconds of the siege before renewals count: until all have come."""
 
@@ -80,6 +82,8 @@ class Besieged:
     address: str
     operator: Callable[[], grpc.Channel]
     """Opens a channel of an administrator."""
+    runs_address: str
+    """Where runs reach it."""
     processes: Sequence[psutil.Process]
     logs: Sequence[Path]
     stop: Callable[[], None]
@@ -87,10 +91,10 @@ class Besieged:
     authority: Path | None = None
     """Who signed its certificate; None for a plain port."""
 
-    def channel(self, token: str) -> grpc.Channel:
-        """A channel of somebody else."""
+    def run_channel(self, token: str) -> grpc.Channel:
+        """A channel of a run."""
         tls = ClientTls(authority=self.authority.read_bytes()) if self.authority else None
-        return open_channel(self.address, token=lambda: token, tls=tls)
+        return open_channel(self.runs_address, token=lambda: token, tls=tls)
 
     def needs(self) -> tuple[float, int, float]:
         """MiB of memory, descriptors, and MiB of logs."""
@@ -192,6 +196,7 @@ def embedded(folder: Path, *, postgresql: bool) -> Iterator[Besieged]:
         yield Besieged(
             address=endpoint["address"],
             url=endpoint.get("http_url", ""),
+            runs_address=f"127.0.0.1:{(cluster.home / 'runs-port').read_text()}",
             operator=lambda: channel_to(cluster),  # type: ignore[arg-type, return-value]
             processes=[psutil.Process(endpoint["pid"])],
             logs=[cluster.home / "up.log"],
@@ -211,6 +216,7 @@ def services_apart(folder: Path) -> Iterator[Besieged]:
 
         yield Besieged(
             address=services.address,
+            runs_address=services.address,
             authority=services.authority,
             operator=services.operator,
             processes=services.processes,
@@ -239,7 +245,7 @@ def long_log(besieged: Besieged, channel: grpc.Channel) -> trials.BeginRunRespon
     begun = TrialsServiceStub(channel).BeginRun(
         trials.BeginRunRequest(external_run_id=str(uuid.uuid4()), name="siege")
     )
-    with besieged.channel(begun.token) as own:
+    with besieged.run_channel(begun.token) as own:
         for number in range(LOG_BATCHES):
             batch = logs.IngestLinesRequest(
                 trial_id=begun.trial.trial_id,
@@ -276,7 +282,7 @@ def measure(besieged: Besieged, *, seconds: float) -> Figures:
     program = str(Path(__file__).with_name("_besiegers.py"))
     authority = str(besieged.authority or "")
     command = [sys.executable, program, besieged.address, besieged.url, begun.trial.trial_id, authority]
-    with besieged.channel(begun.token) as supervisor, bare() as empty:
+    with besieged.run_channel(begun.token) as supervisor, bare() as empty:
         for _ in range(100):
             renew(supervisor, begun, figures, figures.alone)
         figures.note(besieged.needs())
@@ -289,8 +295,14 @@ def measure(besieged: Besieged, *, seconds: float) -> Figures:
             attack.stdin.close()
             ends = time.monotonic() + seconds
             counts = time.monotonic() + min(_FIRST, seconds / 3)
+            heartbeat = time.monotonic()
             while (now := time.monotonic()) < ends:
                 renew(supervisor, begun, figures, figures.among if now > counts else [])
+                if now > heartbeat:
+                    heartbeat = now + _HEARTBEAT
+                    TrialsServiceStub(supervisor).RenewRun(
+                        trials.RenewRunRequest(trial_id=begun.trial.trial_id, run=begun.run), timeout=60
+                    )
                 figures.bare.append(empty())
                 if len(figures.among) % 100 == 1:
                     figures.note(besieged.needs())

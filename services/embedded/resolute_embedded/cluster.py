@@ -15,7 +15,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_embedded.blueprints import SUPPORTING_SERVICES
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.http import ClusterHttp
-from resolute_embedded.network.port import choose_port
+from resolute_embedded.network.port import choose_port, choose_runs_port
 from resolute_embedded.network.remote_access import RemoteAccess, RemoteOptions
 from resolute_engines.settings import resources_of
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
@@ -39,6 +39,7 @@ from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.service import Blueprint, Environment, Service
+from resolute_serving.tls import Listener
 
 _DRAIN_SECONDS = 30.0
 _ROLE_SECONDS = 1.0
@@ -86,6 +87,9 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     """
     cluster_id = state.cluster_id()
     port = choose_port(state, asked=options.port)
+    runs_port = choose_runs_port(state, leave=options.port is not None, besides=port)
+    # Before any run is launched, which looks there for the services of every later start.
+    state.write_runs_port(runs_port)
     address = f"127.0.0.1:{port}"
     remote = RemoteAccess.prepare(state, options.remote)
     keys = KeyFile(state.signing_key)
@@ -108,7 +112,10 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
         serves=(lambda: True) if term is None else term.is_held,
         remote=remote,
     )
-    experiments = _experiments(state, options, environment, address=address, remote=remote, http_url=http.url)
+    runs_address = f"127.0.0.1:{runs_port}"
+    experiments = _experiments(
+        state, options, environment, address=runs_address, remote=remote, http_url=http.url
+    )
     others = [
         _create(blueprint, state, peers=peers, cluster_id=cluster_id, term=term)
         for blueprint in SUPPORTING_SERVICES
@@ -121,7 +128,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
         verifier=verifier,
         peers=forwarded,
         refusals=refusals,
-        settings=_server_settings(options, port=port, remote=remote),
+        settings=_server_settings(options, port=port, runs_port=runs_port, remote=remote),
     )
     peers.serve_here(server.calls)
     await server.start()
@@ -139,9 +146,12 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     state.home.endpoint_file.unlink(missing_ok=True)
 
 
-def _server_settings(options: Options, *, port: int, remote: RemoteAccess | None) -> ServerSettings:
+def _server_settings(
+    options: Options, *, port: int, runs_port: int, remote: RemoteAccess | None
+) -> ServerSettings:
     return ServerSettings(
         port=port,
+        runs=Listener(port=runs_port),
         second=None if remote is None else remote.listener,
         metrics_port=options.metrics_port,
         oldest_client=oldest_client(os.environ),

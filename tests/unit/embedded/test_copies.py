@@ -114,6 +114,7 @@ def test_an_adopted_copy_leaves_processes_and_resources_of_the_original_alone(
         assert shared.exists()
         assert (container.run.spool / "rank0.metrics").read_bytes() == b"reports"
     assert copy.last_port() == 0
+    assert copy.last_runs_port() == 0
     assert copy.home.read_endpoint() is None
 
 

@@ -12,7 +12,7 @@ from resolute.client.connection.home import Home
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import UnavailableError
 from resolute_embedded.home.state_directory import StateDirectory
-from resolute_embedded.network.port import choose_port
+from resolute_embedded.network.port import choose_port, choose_runs_port
 
 
 @pytest.fixture
@@ -68,3 +68,30 @@ def test_who_names_a_port_gets_it_and_is_told_who_looks_elsewhere(
 ) -> None:
     assert choose_port(state, asked=4711) == 4711
     assert "look for the cluster at its last port" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("live_run")
+def test_a_run_that_looks_at_its_own_port_leaves_the_other_free_to_move(
+    state: StateDirectory, taken: int
+) -> None:
+    state.write_runs_port(4712)
+    assert choose_port(state) not in {0, taken}
+
+
+@pytest.mark.usefixtures("live_run")
+def test_runs_find_the_services_at_the_port_of_the_last_start(state: StateDirectory, taken: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = int(server.getsockname()[1])
+    state.write_runs_port(port)
+    assert choose_runs_port(state, leave=False, besides=0) == port
+    state.write_runs_port(taken)
+    with pytest.raises(UnavailableError, match=rf"port {taken} is taken .* 1 containers .* --port N"):
+        choose_runs_port(state, leave=False, besides=0)
+    assert choose_runs_port(state, leave=True, besides=0) not in {0, taken}
+
+
+def test_runs_get_a_port_that_people_have_not(state: StateDirectory) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = int(server.getsockname()[1])
+    state.write_runs_port(port)
+    assert choose_runs_port(state, leave=False, besides=port) not in {0, port}

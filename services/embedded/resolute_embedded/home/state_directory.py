@@ -215,6 +215,14 @@ class StateDirectory:
         """The port of HTTP at the last start, so that bookmarks stay right; zero for none."""
         return _number_in(self._http_port_file)
 
+    def write_runs_port(self, port: int) -> None:
+        """Notes at which port the runs of this machine reach the services."""
+        self._write(self._runs_port_file, str(port))
+
+    def last_runs_port(self) -> int:
+        """The port for runs at the last start; zero for none."""
+        return _number_in(self._runs_port_file)
+
     def write_remote_port(self, port: int) -> None:
         """Notes at which port other machines reach gRPC."""
         self._write(self._remote_port_file, str(port))
@@ -225,7 +233,7 @@ class StateDirectory:
 
     def forget_service(self) -> None:
         """Forgets where and by whom the home was served."""
-        ports = (self._port_file, self._http_port_file, self._remote_port_file)
+        ports = (self._port_file, self._runs_port_file, self._http_port_file, self._remote_port_file)
         for path in (self.home.endpoint_file, self.home.token_file, *ports):
             path.unlink(missing_ok=True)
 
@@ -245,6 +253,10 @@ class StateDirectory:
     @property
     def _port_file(self) -> Path:
         return self.home.path / "port"
+
+    @property
+    def _runs_port_file(self) -> Path:
+        return self.home.path / "runs-port"
 
     @property
     def _remote_port_file(self) -> Path:

@@ -1,4 +1,4 @@
-"""The port of a start: the previous one, because running trials call the services there."""
+"""The ports of a start: the previous ones, because running trials call the services there."""
 
 from __future__ import annotations
 
@@ -22,10 +22,31 @@ def choose_port(state: StateDirectory, *, asked: int | None = None) -> int:
     Raises:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
-    last = state.last_port()
+    # Trials that were launched before runs had a port of their own look for the services here.
+    return _choose(state, asked=asked, last=state.last_port(), sought=not state.last_runs_port())
+
+
+def choose_runs_port(state: StateDirectory, *, leave: bool, besides: int) -> int:
+    """Chooses the port at which the runs of this machine look for the services.
+
+    Args:
+        state: The home.
+        leave: Whether trials that still run may be left alone, because somebody asked for a new port.
+        besides: A port that is not free, though it looks so.
+
+    Raises:
+        UnavailableError: Trials still run and look for the services at the last port, which is taken.
+    """
+    last = state.last_runs_port()
+    while (port := _choose(state, asked=None, last=last, sought=not leave)) == besides:
+        last = 0
+    return port
+
+
+def _choose(state: StateDirectory, *, asked: int | None, last: int, sought: bool) -> int:
     if not asked and last and _is_free(last):
         return last
-    waiting = state.live_runs() if last and asked != last else 0
+    waiting = state.live_runs() if last and asked != last and sought else 0
     if waiting and not asked:
         raise UnavailableError(
             f"port {last} is taken by another program, and {waiting} containers of trials that still run "

@@ -18,6 +18,8 @@ INLINE_BYTES = 4096
 stand still."""
 MAX_MARKS = 250_000
 """Most commas and opening brackets of any request in JSON: two to three seconds of a processor."""
+_COUNTED_AT_ONCE = 2**16
+"""Bytes: what has too many marks is known to by its beginning."""
 _MARKS_PER_ELEMENT = 4
 _MARKS_OF_FIELDS = 1000
 _LIMITS = WorkerLimits(cpu_seconds=10, memory_bytes=1 << 30)
@@ -81,13 +83,15 @@ def check_marks(data: bytes, limits: RequestLimits) -> None:
     Raises:
         InvalidArgumentError: It has more.
     """
-    marks = data.count(b",") + data.count(b"{") + data.count(b"[")
     most = min(MAX_MARKS, _MARKS_OF_FIELDS + _MARKS_PER_ELEMENT * limits.elements)
-    if marks > most:
-        raise InvalidArgumentError(
-            f"the body has {marks} commas and brackets; this call takes at most {most} in JSON: send less in "
-            "one call, or send the message in binary (application/proto)"
-        )
+    marks = 0
+    for start in range(0, len(data), _COUNTED_AT_ONCE):
+        marks += sum(data.count(mark, start, start + _COUNTED_AT_ONCE) for mark in (b",", b"{", b"["))
+        if marks > most:
+            raise InvalidArgumentError(
+                f"the body has over {most} commas and brackets; this call takes at most that many in JSON: "
+                "send less in one call, or send the message in binary (application/proto)"
+            )
 
 
 def _place(kind: Descriptor) -> tuple[str, str]:

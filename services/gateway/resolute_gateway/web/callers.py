@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from resolute_gateway.settings import Network
+from resolute_serving.fair_steps import FairSteps
 
 current_caller: ContextVar[str] = ContextVar("current_caller", default="")
 """Who makes the request that is being answered, as gRPC names peers; empty outside of requests."""
@@ -29,9 +30,11 @@ def callers(proxies: Sequence[Network]) -> Sequence[Middleware]:
 class _Caller:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._steps = FairSteps()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         host, port = scope.get("client") or ("", 0)
         host = host.removeprefix("::ffff:") if "." in host else host  # IPv4 on a port of IPv6
         current_caller.set(f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}")
-        await self._app(scope, receive, send)
+        # What the loop of this process does for runs comes between.
+        await self._steps.run(self._app(scope, receive, send), of=host)

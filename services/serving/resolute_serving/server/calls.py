@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,8 @@ from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.tokens import VerifiedToken
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader, own_message
-from resolute_serving.context import User, current_principal, current_trace, new_trace
+from resolute_serving.context import Anonymous, User, current_principal, current_trace, new_trace
+from resolute_serving.fair_steps import FairSteps
 from resolute_serving.observability.call_log import CallLog
 from resolute_serving.observability.call_spans import send_call
 from resolute_serving.observability.gauges import CallCounts
@@ -65,7 +66,7 @@ class Calls(grpc.GenericRpcHandler):
         lookups: Mapping[str, AccessLookup],
         spans: Spans | None = None,
     ) -> None:
-        self._gate = _Gate(access, counts, clients, RequestReader(), spans)
+        self._gate = _Gate(access, counts, clients, RequestReader(), FairSteps(), spans)
         self._lookups = lookups
         self._handlers: list[grpc.GenericRpcHandler] = []
         self._calls: dict[str, Call] = {}
@@ -112,6 +113,7 @@ class _Gate:
     counts: CallCounts
     clients: ClientVersions
     reader: RequestReader
+    steps: FairSteps
     spans: Spans | None
 
 
@@ -153,9 +155,9 @@ class Call:
             token = await self._enter(context)
             if self._streams_requests:
                 with self._gate.access.stream(token):
-                    response = await self._with_requests(data, context)
+                    response = await self._in_turn(self._with_requests(data, context))
             else:
-                response = await self._with_request(data, context)
+                response = await self._in_turn(self._with_request(data, context))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
             refusal = self._refusal(error, began)
         else:
@@ -175,9 +177,9 @@ class Call:
             token = await self._enter(context)
             with self._gate.access.stream(token):
                 if self._streams_requests:
-                    await self._with_requests(data, context)
+                    await self._in_turn(self._with_requests(data, context))
                 else:
-                    await self._with_request(data, context)
+                    await self._in_turn(self._with_request(data, context))
         except grpc.aio.InternalError:
             # So a write fails whose client is gone before gRPC cancels this call.
             self._done("CANCELLED", began)
@@ -198,6 +200,15 @@ class Call:
         current_trace.set(trace if _TRACE.fullmatch(trace) else new_trace())
         gate.clients.check(str(metadata.get(CLIENT_HEADER, "")))
         return await gate.access.authenticate(self._method, str(metadata.get("authorization", "")))
+
+    async def _in_turn(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Does what runs and services ask for at once, and what people do in turn."""
+        principal = current_principal.get()
+        if isinstance(principal, User):
+            return await self._gate.steps.run(work, of=principal.name)
+        if isinstance(principal, Anonymous):
+            return await self._gate.steps.run(work, of=None)
+        return await work
 
     async def _with_request(self, data: Any, context: Any) -> Any:
         """Reads the request, or takes a message of this process, checks it and calls the handler."""

@@ -84,6 +84,10 @@ class ServerSettings:
     """Whether other machines may reach a plain port."""
     second: Listener | None = None
     """Another port for the same services; None for none."""
+    runs: Listener | None = None
+    """A port whose calls do not wait behind those of the others; None for none. gRPC hands the calls of a
+    server over one by one, and drops what has waited for 30 seconds: thousands of streams that people open at
+    once would cost runs their leases."""
     reflection: bool = False
     """Whether tools may ask the server for its contract."""
     grace: float = 5.0
@@ -135,7 +139,11 @@ class Server:
         )
         """What it answers."""
         self._server = grpc.aio.server(options=server_options())
-        self._server.add_generic_rpc_handlers((self.calls,))
+        self._servers = [self._server]
+        if settings.runs is not None:
+            self._servers.append(grpc.aio.server(options=server_options()))
+        for server in self._servers:
+            server.add_generic_rpc_handlers((self.calls,))
         self._health = HealthServicer()
         self.health_monitor = HealthMonitor(
             services, calls=counts, set_health=self._set_health, clock=SYSTEM_CLOCK
@@ -170,7 +178,10 @@ class Server:
         self.port = listener.add_to(self._server)
         if settings.second is not None:
             self.second_port = settings.second.add_to(self._server)
-        await self._server.start()
+        if settings.runs is not None:
+            settings.runs.add_to(self._servers[-1])
+        for server in self._servers:
+            await server.start()
         self._streams.start()
         for service in self._services:
             await service.start()
@@ -198,11 +209,14 @@ class Server:
             await asyncio.to_thread(self._metrics_endpoint.stop)
         for service in reversed(self._services):
             await service.stop()
-        closing = asyncio.create_task(self._server.stop(self._settings.grace), name="server-stop")
+        closing = [
+            asyncio.create_task(server.stop(self._settings.grace), name="server-stop")
+            for server in self._servers
+        ]
         # Streams end by themselves now, but not those whose clients read nothing.
-        await asyncio.wait([closing], timeout=_SECONDS_OF_STREAMS)
+        await asyncio.wait(closing, timeout=_SECONDS_OF_STREAMS)
         self._streams.end()
-        await closing
+        await asyncio.gather(*closing)
         await self._streams.stop()
         if self._spans is not None:
             await asyncio.to_thread(self._spans.close)

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from resolute_serving.workers.messages import Reply, Task
 
-_NICE = 5
+_NICE = 15
 _IDLE_SECONDS = 300.0
 """A process that has had nothing to do for as long gives its memory back."""
 

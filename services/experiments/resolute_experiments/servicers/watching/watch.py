@@ -35,7 +35,8 @@ _MAX_BYTES = 1024 * 1024
 """About how many bytes of trials one response has."""
 _AT_ONCE = 100
 """Experiments of one read: their changes are held until they are sent."""
-_PACE = PollIntervals(recheck=5.0, heartbeat=15.0)
+_PACE = PollIntervals(recheck=15.0, heartbeat=15.0)
+"""A change wakes a watch. Of thousands that look without one, each costs time of the loop."""
 _FINAL = frozenset({*ENDED_EXPERIMENTS, *GONE_EXPERIMENTS, ExperimentState.DELETE_FAILED}) - {
     ExperimentState.DELETING
 }

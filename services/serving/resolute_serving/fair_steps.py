@@ -1,0 +1,103 @@
+"""People's calls take turns on the event loop, so that the calls of runs need not wait for all of them.
+
+asyncio runs steps in the order in which they become ready. Renewing a lease has a dozen steps. Each would
+wait for a step of every stream and call that people have open, which may be thousands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Generator, Hashable
+from contextvars import ContextVar
+from types import coroutine
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+STEPS_OF_A_PASS = 8
+"""Steps of people's calls in one pass of the event loop."""
+_task: ContextVar[asyncio.Task[Any] | None] = ContextVar("task_of_fair_steps", default=None)
+
+
+class FairSteps:
+    """Lets so many steps of people's calls run in each pass of the event loop, those of each caller in turn.
+
+    A step is what a coroutine does from one wait to the next. For one event loop.
+
+    Args:
+        most: Steps of a pass.
+    """
+
+    def __init__(self, *, most: int = STEPS_OF_A_PASS) -> None:
+        self._most = most
+        self._left = most
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        self._counts = False
+        """Whether the present pass has an end scheduled, at which steps are counted anew."""
+
+    async def run(self, work: Coroutine[Any, Any, R], *, of: Hashable) -> R:
+        """Awaits a coroutine in the current task, with a turn for each of its steps.
+
+        Args:
+            work: What to await. Within a coroutine that takes turns already it takes none of its own.
+            of: Who waits for it.
+        """
+        task = asyncio.current_task()
+        if _task.get() is task:
+            return await work
+        token = _task.set(task)
+        try:
+            return await self._stepwise(work, of)
+        finally:
+            _task.reset(token)
+
+    @coroutine
+    def _stepwise(self, work: Coroutine[Any, Any, R], of: Hashable) -> Generator[Any, Any, R]:
+        raised: BaseException | None = None
+        while True:
+            # A task that is cancelled ends at once, and a generator that is closed cannot wait.
+            if not isinstance(raised, asyncio.CancelledError | GeneratorExit):
+                try:
+                    yield from self._turn(of)
+                except BaseException as error:  # noqa: BLE001 - the work is told of it
+                    raised = error
+            try:
+                awaited = work.send(None) if raised is None else work.throw(raised)
+            except StopIteration as ended:
+                return ended.value  # type: ignore[no-any-return]
+            finally:
+                raised = None  # it names the frames of the work
+            try:
+                yield awaited
+            except BaseException as error:  # noqa: BLE001 - what was awaited has failed: so the work learns
+                raised = error
+
+    def _turn(self, of: Hashable) -> Generator[Any, Any, None]:
+        """Waits until the present pass has a step left."""
+        if self._left and not self._waiting:
+            self._left -= 1
+            self._count()
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(of, deque()).append(turn)
+        self._count()
+        yield from turn
+
+    def _count(self) -> None:
+        if not self._counts:
+            self._counts = True
+            asyncio.get_running_loop().call_soon(self._next_pass)
+
+    def _next_pass(self) -> None:
+        self._counts, self._left = False, self._most
+        while self._left and self._waiting:
+            of = next(iter(self._waiting))
+            queue = self._waiting.pop(of)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[of] = queue  # behind the others
+            if not turn.done():
+                turn.set_result(None)
+                self._left -= 1
+        if self._left < self._most:
+            self._count()
