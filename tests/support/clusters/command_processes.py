@@ -14,9 +14,9 @@ from functools import cache
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.clusters.forked_command import become
 
 
 def run_command(
@@ -30,7 +30,7 @@ def run_command(
     with tempfile.TemporaryDirectory(prefix="command-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         arguments = (command, str(cwd or Path.cwd()), dict(environment), str(out), str(err))
-        process = _context().Process(target=become, args=arguments, name=" ".join(command[:3]))
+        process = _context().Process(target=_become, args=arguments, name=" ".join(command[:3]))
         process.start()
         process.join(timeout)
         ended = process.exitcode is not None
@@ -43,6 +43,13 @@ def run_command(
     if not ended:
         raise subprocess.TimeoutExpired(command, timeout, *said)
     return subprocess.CompletedProcess(command, code, *said)
+
+
+def _become(*arguments: Any) -> None:
+    # Here, and not in the process of the tests: it imports all that commands do.
+    from support.clusters.forked_command import become
+
+    become(*arguments)
 
 
 @cache
