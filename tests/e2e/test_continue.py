@@ -214,7 +214,7 @@ def test_a_failed_trial_is_tried_again_as_itself_from_its_checkpoint(
     asked = cluster.run("det", "e", "continue", single, check=False)
     assert asked.returncode != 0, "nobody said yes"
     assert "weights:       kept" in asked.stderr
-    assert f"trial {trial['id']} (ERROR) goes on at step 3" in asked.stderr
+    assert f"trial {trial['id']} (ERROR) continues at step 3" in asked.stderr
     assert described(cluster, single)["state"] == "ERROR", "asking changes nothing"
     (project.parent / "mended").touch()
     longer = ("--config", "searcher.max_length=9", "--config", "max_restarts=1")

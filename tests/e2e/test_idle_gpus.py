@@ -76,7 +76,7 @@ def test_an_idle_run_is_paused_and_goes_on_where_it_was(gpus: EmbeddedCluster, t
     (run,) = trial_of(gpus, number)["runs"]
     assert run["outcome"] == "PREEMPTED"
     assert run["idle"].startswith("its GPUs worked for 25.0 % of the last 1")
-    assert run["idle"].endswith(" seconds, and 30 % are wanted")
+    assert run["idle"].endswith(" seconds, below the limit of 30 %")
     assert "Idle GPUs" in gpus.det("t", "describe", str(trial_of(gpus, number)["id"])).stdout
     (tmp_path / "project" / "end").touch()
     gpus.det("e", "activate", str(number))

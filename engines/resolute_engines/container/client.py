@@ -250,7 +250,7 @@ class DockerApi:
         except _LOST as failure:
             raise self._away(failure) from failure
         except (ValueError, LineTooLong) as failure:
-            raise unpulled(image, f"what {self.url} says of it cannot be read: {failure}") from failure
+            raise unpulled(image, f"the answer of {self.url} cannot be read: {failure}") from failure
 
     async def close(self) -> None:
         """Closes its connections; later requests fail as unavailable."""

@@ -81,8 +81,8 @@ class Networks:
         except ResoluteError as failure:
             if any(words in str(failure) for words in _NO_SUBNET_LEFT):
                 raise QuotaError(
-                    "the engine has no subnet left for the network of another run: remove networks that "
-                    f"that is unused, or give it more by default-address-pools ({failure})"
+                    "the engine has no subnet left for the network of another run: remove unused "
+                    f"networks, or give the engine more subnets by default-address-pools ({failure})"
                 ) from failure
             raise
 

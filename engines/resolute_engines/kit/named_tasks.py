@@ -53,4 +53,4 @@ class NamedTasks:
         if self._tasks.get(name) is task:
             del self._tasks[name]
         if not task.cancelled() and task.exception() is not None:
-            _log.error("looking after a run failed", task=task.get_name(), exc_info=task.exception())
+            _log.error("a task for a run failed", task=task.get_name(), exc_info=task.exception())

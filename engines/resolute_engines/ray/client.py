@@ -79,7 +79,7 @@ class Driver:
                 # It may hold on to a head that is gone: the next one finds its successor.
                 await self._end()
         if "failure" in answer:
-            message = f"Ray at {self._address} does not do it: {answer['failure']}"
+            message = f"the request to Ray at {self._address} failed: {answer['failure']}"
             raise UnavailableError(message) if answer["away"] else InternalError(message)
         return answer["answer"]
 

@@ -11,8 +11,8 @@ from resolute_engines.kit.releases import LeftoverContainer, LeftoverContainers
 from resolute_engines.protocol import ContainerReport, ContainerState
 
 _WAITS = {
-    "INFEASIBLE": "no nodes of the cluster have that much, together or alone",
-    "NO_RESOURCES": "other groups and actors hold what it wants",
+    "INFEASIBLE": "no node or set of nodes of the cluster has that much",
+    "NO_RESOURCES": "other groups and actors hold the resources that it needs",
 }
 """What Ray's words for the state of scheduling mean."""
 

@@ -100,14 +100,14 @@ def _check_of(view: NodeView, *, name: str, directory: Path, place: str) -> Node
             pool=name,
             usable=None,
             detail=f"a job on all {len(view.nodes)} of them did not begin in {_DEADLINE_SECONDS:g} s "
-            f"({view.waits}), so nothing is known of what they see",
+            f"({view.waits}), so it is unknown what they see",
             remedy="repeat it when they are less busy",
         )
     if view.blind:
         return NodeCheck(
             pool=name,
             usable=False,
-            detail=f"what is written to {directory} here and on {', '.join(view.blind)} is not the same",
+            detail=f"{directory} has other files on {', '.join(view.blind)} than here",
             remedy=f"mount the same storage at {directory} here and on all nodes, for the same user",
         )
     if view.broken:

@@ -87,6 +87,5 @@ class Idleness:
 
 def _sentence(share: float, policy: UtilizationPolicy, *, seconds: float) -> str:
     time = f"{seconds:.0f} seconds" if seconds < _IN_SECONDS else f"{seconds / 60:.0f} minutes"
-    return (
-        f"its GPUs worked for {100 * share:.1f} % of the last {time}, and {100 * policy.below:g} % are wanted"
-    )
+    limit = f"{100 * policy.below:g} %"
+    return f"its GPUs worked for {100 * share:.1f} % of the last {time}, below the limit of {limit}"

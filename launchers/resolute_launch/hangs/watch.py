@@ -127,7 +127,7 @@ class HangWatch:
             try:
                 self._look(signs, tree)
             except Exception:  # noqa: BLE001  # what only watches must not end a run
-                _log.exception("the run could not be looked at")
+                _log.exception("the check of the run for progress failed")
 
     def _look(self, signs: Signs, tree: ProcessTree) -> None:
         seconds = self._stall.look(moved=signs.moved())
@@ -163,7 +163,7 @@ class HangWatch:
         self._death_seen = True
         diagnosis, ranks = self._call_roll(tree)
         if ranks:
-            self._log_line(f"a rank has failed and others go on: {diagnosis.sentence}")
+            self._log_line(f"a rank has failed, and others still run: {diagnosis.sentence}")
             self._show(diagnosis, ranks)
 
     def _call_roll(self, tree: ProcessTree) -> tuple[Diagnosis, list[RankAnswer]]:

@@ -69,7 +69,7 @@ CAUSES = (
         r"ncclRemoteError|remote process exited or there was a network error",
         "another rank ended, or its node lost the network, while NCCL talked to it: correct what the rank "
         "that failed first says in the log; if none failed, run it again, and have the network of the "
-        "nodes looked at if it comes again",
+        "nodes checked if the failure returns",
     ),
     _cause(
         r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation>\w+)",

@@ -1,8 +1,8 @@
-"""Keeps gRPC from logging what its clients do. Programs of services import this before anything imports gRPC.
+"""Keeps gRPC from logging the actions of its clients. Services import this before anything imports gRPC.
 
-Whoever reaches a port makes the core write a line to stderr for each frame that it cannot use, with up to
-16 KiB of what the frame has in it, control characters included. And where a client goes away at the moment in
-which its call is answered, gRPC logs a traceback. The services log calls themselves.
+For each frame that the core of gRPC cannot use, it writes a line to stderr with up to 16 KiB of the frame's
+content, control characters included; so any client that reaches a port could write into the log. If a client
+disconnects while its call is answered, gRPC logs a traceback. The services log calls themselves.
 """
 
 import logging

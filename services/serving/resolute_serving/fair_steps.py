@@ -1,4 +1,4 @@
-"""People's calls take turns on the event loop, so that the calls of runs need not wait for all of them.
+"""Turns on the event loop for people's calls, so that the calls of runs need not wait for all of them.
 
 asyncio runs steps in the order in which they become ready. Renewing a lease has a dozen steps. Each would
 wait for a step of every stream and call that people have open, which may be thousands.
@@ -20,9 +20,9 @@ _task: ContextVar[asyncio.Task[Any] | None] = ContextVar("task_of_fair_steps", d
 
 
 class FairSteps:
-    """Lets so many steps of people's calls run in each pass of the event loop, those of each caller in turn.
+    """Limits the steps of people's calls in each pass of the event loop, and takes the callers in turn.
 
-    A step is what a coroutine does from one wait to the next. For one event loop.
+    A step is the work of a coroutine from one wait to the next. An instance serves one event loop.
 
     Args:
         most: Steps of a pass.
@@ -33,14 +33,14 @@ class FairSteps:
         self._left = most
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
         self._counts = False
-        """Whether the present pass has an end scheduled, at which steps are counted anew."""
+        """Whether the end of the present pass is scheduled, at which the count of steps starts again."""
 
     async def run(self, work: Coroutine[Any, Any, R], *, of: Hashable) -> R:
         """Awaits a coroutine in the current task, with a turn for each of its steps.
 
         Args:
-            work: What to await. Within a coroutine that takes turns already it takes none of its own.
-            of: Who waits for it.
+            work: Coroutine to await. Within a coroutine that takes turns already, it takes none of its own.
+            of: Caller that waits for it.
         """
         task = asyncio.current_task()
         if _task.get() is task:
@@ -59,7 +59,7 @@ class FairSteps:
             if not isinstance(raised, asyncio.CancelledError | GeneratorExit):
                 try:
                     yield from self._turn(of)
-                except BaseException as error:  # noqa: BLE001 - the work is told of it
+                except BaseException as error:  # noqa: BLE001 - the work receives it
                     raised = error
             try:
                 awaited = work.send(None) if raised is None else work.throw(raised)
@@ -69,7 +69,7 @@ class FairSteps:
                 raised = None  # it names the frames of the work
             try:
                 yield awaited
-            except BaseException as error:  # noqa: BLE001 - what was awaited has failed: so the work learns
+            except BaseException as error:  # noqa: BLE001 - the work receives the failure of its wait
                 raised = error
 
     def _turn(self, of: Hashable) -> Generator[Any, Any, None]:

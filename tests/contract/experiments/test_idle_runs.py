@@ -18,7 +18,7 @@ from resolute_experiments.store.schema.alerts import alert_deliveries
 from resolute_experiments.store.schema.runs import containers
 from resolute_serving.database.engine import create_engine
 
-SENTENCE = "its GPUs worked for 0.4 % of the last 60 minutes, and 5 % are wanted"
+SENTENCE = "its GPUs worked for 0.4 % of the last 60 minutes, below the limit of 5 %"
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_one_more_waits_until_another_was_answered_or_is_refused_after_a_while()
         refused: list[Message] = []
         await ask("/second", of=hasty, answer=refused)
         assert refused[0]["status"] == 429
-        assert b"1 things are being sent at once" in refused[1]["body"]
+        assert b"at most 1 things at once" in refused[1]["body"]
         holder.cancel()
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
@@ -79,7 +79,7 @@ def test_who_reads_nothing_of_many_answers_keeps_others_from_none() -> None:
         asked = [ask("eve", answers) for _ in range(20)]
         await wait_until_async(lambda: sum("status" in answer for answer in answers) == 18)
         assert {answer["status"] for answer in answers if "status" in answer} == {429}
-        assert b"or 2 of them to you" in answers[1]["body"]
+        assert b"at most 2 to one caller" in answers[1]["body"]
         asked += [ask("ada", answers)]
         await wait_until_async(lambda: begun == ["eve", "eve", "ada"])
         end.set()

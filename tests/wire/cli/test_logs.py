@@ -112,7 +112,7 @@ def test_an_empty_log_says_why_it_is(cluster: ScriptedCluster, resolute: Command
     assert resolute("t", "logs", "1", "--tail", "0").err == ""
     cluster.state.add_line(trial, "a line")
     assert resolute("t", "logs", "1").err == ""
-    assert resolute("t", "logs", "1", "--search", "x").err == "no line of trial 1 is as the options want it\n"
+    assert resolute("t", "logs", "1", "--search", "x").err == "no line of trial 1 matches the options\n"
 
 
 def test_an_experiment_without_trials_has_no_logs_yet(

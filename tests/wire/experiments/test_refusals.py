@@ -38,7 +38,7 @@ def test_event_that_the_search_refuses_ends_the_experiment_and_says_so(tmp_path:
             async for seen in service.watch(created.number):
                 last = seen
             assert last.state == experiment_pb2.EXPERIMENT_STATE_ERROR
-            assert "refused to hear of a trial" in last.failure
+            assert "refused an event of a trial" in last.failure
             assert "nobody" in last.failure
             states = {trial.state for trial in await service.trials_of(created.number)}
             assert states == {trial_pb2.TRIAL_STATE_CANCELED}

@@ -24,7 +24,7 @@ def show_config(settings: Settings, as_json: bool, as_yaml: bool) -> None:
 
 @click.command()
 @click.option("-f", "--follow", is_flag=True, help="Print new lines as they are logged, until Ctrl-C.")
-@click.option("--tail", type=click.IntRange(1, 1000), help="Print only so many of the last lines.")
+@click.option("--tail", type=click.IntRange(1, 1000), help="Number of last lines to print.")
 @click.pass_obj
 def logs(settings: Settings, follow: bool, tail: int | None) -> None:
     """Print the last 1000 lines that the server logged since it started.

@@ -233,7 +233,7 @@ def _as_json(lines: Iterable[LineRecord], trial: TrialRecord) -> Iterator[str]:
 def _nothing(trial: TrialRecord, request: LogRequest) -> str:
     """Says why no line is there, so that an empty log is not taken for one that is lost."""
     if request.allocation_id is not None or request.wanted != LineFilter():
-        return f"no line of trial {trial.id} is as the options want it"
+        return f"no line of trial {trial.id} matches the options"
     if not trial.state.is_terminal and not request.follow:
         return f"trial {trial.id} has printed nothing yet; --follow waits for it"
     metrics = f"resolute trial describe {trial.id} --metrics-summary"

@@ -78,7 +78,9 @@ def determined(  # noqa: PLR0913, PLR0917 - click hands over every option
         finally:
             _print(report, new="there" if dry_run else "new")
     except MasterUnavailableError as error:
-        raise click.ClickException(f"{error}; what has come stays, the same import goes on") from error
+        raise click.ClickException(
+            f"{error}; imported records stay: start the same import again, and it continues"
+        ) from error
     finally:
         master.close()
     if report.failures:
@@ -116,7 +118,7 @@ def _print(report: Report, *, new: str) -> None:
         parts += [f"{counts.known} here before"] if counts.known else []
         click.echo(f"{kind}: {', '.join(parts)}")
     if report.remarks:
-        click.echo("\nWhat has no place here:")
+        click.echo("\nNot imported, or imported otherwise:")
         for remark, times in report.remarks.items():
             click.echo(f"  {remark}" + (f" ({times} times)" if times > 1 else ""))
     for failure in report.failures:

@@ -75,7 +75,7 @@ def trial(settings: Settings, trial_id: str, output: Format) -> None:
             [
                 ("State", answer.trial.state),
                 ("Why it exists", because(answer.origin) if answer.origin else ""),
-                ("Why it is there", _current(answer)),
+                ("Why in this state", _current(answer)),
             ]
         )
         click.echo()

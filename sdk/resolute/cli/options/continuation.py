@@ -117,7 +117,11 @@ def _lines(plan: Continuation, *, new: bool) -> Iterator[str]:
     if plan.changed_fields:
         yield f"config:        changes {', '.join(plan.changed_fields)}"
     for trial in [] if new else plan.trials[:_MOST_TRIALS]:
-        where = f"goes on at step {trial.trial.steps_completed}" if trial.keeps_weights else "begins anew"
+        where = (
+            f"continues at step {trial.trial.steps_completed}"
+            if trial.keeps_weights
+            else "starts from the beginning"
+        )
         yield f"trial {trial.trial.id} ({trial.trial.state.name}) {where}"
     if not new and len(plan.trials) > _MOST_TRIALS:
         yield f"… and {len(plan.trials) - _MOST_TRIALS} more trials"
@@ -127,16 +131,16 @@ def _lines(plan: Continuation, *, new: bool) -> Iterator[str]:
 
 def _weights(plan: Continuation, *, new: bool) -> str:
     if not new:
-        return "kept: every trial goes on from its newest checkpoint"
+        return "kept: every trial continues from its newest checkpoint"
     if not plan.trials:
-        return "not kept: every trial begins anew"
+        return "not kept: every trial starts from the beginning"
     trial = plan.trials[0].trial
     return f"kept: from checkpoint {trial.latest_checkpoint} of trial {trial.id}"
 
 
 def _steps(plan: Continuation, *, new: bool) -> str:
     if not new:
-        return "kept: steps are counted on, in the same trials"
+        return "kept: the same trials continue their step counters"
     if not plan.trials:
         return "begins at zero"
     return f"begins at zero, in a new trial; {plan.trials[0].trial.steps_completed} steps were made before"

@@ -175,7 +175,7 @@ SEARCH_COMMANDS = (
 """Commands of ``resolute search``."""
 
 EXPLAIN_COMMANDS = (
-    LazyCommand("trial", "Explain why a trial is where it is.", f"{_INSIGHT}.explain:trial", ("t",)),
+    LazyCommand("trial", "Explain why a trial is in its state.", f"{_INSIGHT}.explain:trial", ("t",)),
     LazyCommand(
         "experiment", "Explain what an experiment does next.", f"{_INSIGHT}.explain:experiment", ("e",)
     ),
@@ -255,9 +255,9 @@ ROOT_COMMANDS = (
     ),
     LazyCommand("trace", "Show what a run spent its time on.", f"{_INSIGHT}.trace:trace"),
     LazyCommand(
-        "promote", "Let a trial go on at its checkpoint on another cluster.", f"{_INSIGHT}.promote:promote"
+        "promote", "Continue a trial from its checkpoint on another cluster.", f"{_INSIGHT}.promote:promote"
     ),
-    LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
+    LazyCommand("explain", "Explain why trials and experiments are in their states.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",
         "Manage workspaces, their quotas and the roles of users there.",
@@ -282,7 +282,7 @@ ROOT_COMMANDS = (
     LazyCommand("tensorboard", "Start TensorBoard on the cluster.", f"{_TASKS}:tensorboard"),
     LazyCommand("mcp", "Serve experiments to MCP clients.", "resolute.cli.mcp.command:mcp"),
     LazyCommand("compat", "Use the import name `determined` outside of trials.", f"{_COMMANDS}:compat"),
-    LazyCommand("import", "Take over what another cluster knows.", f"{_COMMANDS}:import_"),
+    LazyCommand("import", "Import the records of another cluster.", f"{_COMMANDS}:import_"),
     LazyCommand("sync", "Upload runs that were recorded offline.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion",
@@ -378,12 +378,12 @@ def search() -> None:
 
 @click.group(cls=LazyGroup, entries=EXPLAIN_COMMANDS)
 def explain() -> None:
-    """Explain why trials and experiments are where they are."""
+    """Explain why trials and experiments are in their states."""
 
 
 @click.group(name="import", cls=LazyGroup, entries=IMPORT_COMMANDS)
 def import_() -> None:
-    """Take over what another cluster knows."""
+    """Import the records of another cluster."""
 
 
 @click.group(cls=LazyGroup, entries=COMPAT_COMMANDS)

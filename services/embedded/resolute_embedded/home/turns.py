@@ -156,6 +156,8 @@ class FormerRuns:
 
     def _is_ended(self, container: RunContainer) -> bool:
         if container.locked:
-            _log.warning("a run is ended whose trial goes on in another home", run=container.allocation_id)
+            _log.warning(
+                "a run is ended, as its trial continues in another home", run=container.allocation_id
+            )
             container.kill()
         return container.inspect().state is not ContainerState.RUNNING

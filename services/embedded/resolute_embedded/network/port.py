@@ -32,7 +32,7 @@ def choose_runs_port(state: StateDirectory, *, leave: bool, besides: int) -> int
     Args:
         state: The home.
         leave: Whether trials that still run may be left alone, because somebody asked for a new port.
-        besides: A port that is not free, though it looks so.
+        besides: Port that must not be chosen, though it looks free.
 
     Raises:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.

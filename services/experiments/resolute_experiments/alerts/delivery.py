@@ -186,8 +186,8 @@ class AlertDelivery:
         except ResoluteError as error:
             problem = str(error)
         except Exception:  # noqa: BLE001 - one defect must not hold up the others
-            _log.exception("an alert failed by a defect", key=delivery.key)
-            problem = "it failed inside; the log of the service says why"
+            _log.exception("the delivery of an alert failed by a defect", key=delivery.key)
+            problem = "the delivery failed by a defect; the log of the service has the cause"
         now = self._core.clock.time()
         if not problem:
             await self._core.database.write(

@@ -97,7 +97,7 @@ class AlertWatch:
             await self.look()
             return _LOOK_SECONDS if await self._rules.get() else _QUIET_SECONDS
 
-        failures = LoggedBackoff(_log, "what alerts are about cannot be looked at")
+        failures = LoggedBackoff(_log, "the states for alerts cannot be read")
         await repeat(look, notifier=self._core.notifier, topics=[ALERTS], failures=failures)
 
     async def look(self) -> None:

@@ -114,12 +114,12 @@ class EngineRuns:
         except UnavailableError:
             raise
         except Exception:  # noqa: BLE001 - one run must not keep the service from starting
-            _log.exception("what became of some runs is not known yet", engine=self.contact.name)
+            _log.exception("the ends of some runs are not known yet", engine=self.contact.name)
 
     async def run(self) -> None:
         """Watches the engine until the service stops; closing it is left to the caller."""
         watcher = asyncio.create_task(self._watch.run(), name=f"watch-{self.contact.name}")
-        backoff = LoggedBackoff(_log, "a look at the machines failed", engine=self.contact.name)
+        backoff = LoggedBackoff(_log, "reading the machines failed", engine=self.contact.name)
         try:
             with self._notifier.subscribe(self._topic) as changes:
                 while not self._notifier.closed:

@@ -24,7 +24,7 @@ def compare_hyperparameter(asked: Comparison, name: str, *, dialect: str) -> Con
         InvalidArgumentError: It cannot be compared so.
     """
     if any(letter in name for letter in '"\\'):
-        raise asked.wrong("names with quotes or backslashes cannot be looked for")
+        raise asked.wrong("names with quotes or backslashes cannot be searched for")
     return sa.or_(*(_compare(asked, _Value(path, dialect)) for path in _paths(name)))
 
 

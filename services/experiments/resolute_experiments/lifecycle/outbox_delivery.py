@@ -50,7 +50,7 @@ async def deliver(experiment: Experiment, *, database: Database, clients: Client
     while messages := await database.read(lambda c: outbox.pending(c, experiment.id)):
         for failure in await _report_to_search(experiment, messages, clients):
             _log.error("the search refused an event", experiment=experiment.number, reason=str(failure))
-            refusal = refusal or f"the search refused to hear of a trial: {failure}"
+            refusal = refusal or f"the search refused an event of a trial: {failure}"
         for message in messages:
             if message.kind is outbox.Kind.LOGS_CLOSED:
                 await _close_logs(experiment, message.payload["trial_id"], clients)

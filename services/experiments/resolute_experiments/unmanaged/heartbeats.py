@@ -54,7 +54,7 @@ class HeartbeatMonitor:
             await self.look()
             return _TICK_SECONDS
 
-        failures = LoggedBackoff(_log, "a look for silent runs failed")
+        failures = LoggedBackoff(_log, "the check for silent runs failed")
         await repeat(watch, notifier=self._core.notifier, failures=failures)
 
     async def look(self) -> None:

@@ -19,7 +19,7 @@ stand still."""
 MAX_MARKS = 250_000
 """Most commas and opening brackets of any request in JSON: two to three seconds of a processor."""
 _COUNTED_AT_ONCE = 2**16
-"""Bytes: what has too many marks is known to by its beginning."""
+"""Bytes counted in one step: a body with too many marks is refused without the rest being counted."""
 _MARKS_PER_ELEMENT = 4
 _MARKS_OF_FIELDS = 1000
 _LIMITS = WorkerLimits(cpu_seconds=10, memory_bytes=1 << 30)

@@ -63,8 +63,8 @@ class AtMost:
                 await in_time(take(), self._wait, self._what)
             except DeadlineError:
                 message = (
-                    f"{self._most} {self._what} are being sent at once, or {share} of them to you, "
-                    "no more are; try again later"
+                    f"the gateway sends at most {self._most} {self._what} at once, "
+                    f"and at most {share} to one caller; try again later"
                 )
                 await refusal(429, code="resource_exhausted", message=message)(scope, receive, send)
                 return

@@ -38,7 +38,7 @@ class ChangePoller:
             self.poll,
             name="searcher-change-poller",
             seconds=pause,
-            failures=LoggedBackoff(_log, "followers may hear late of what other replicas wrote"),
+            failures=LoggedBackoff(_log, "followers may receive changes by other replicas late"),
         )
 
     def start(self) -> None:

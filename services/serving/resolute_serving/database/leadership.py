@@ -202,7 +202,7 @@ class Term:
                 connection.execute(_LEAVE, {"epoch": self.fence.epoch})
         except DBAPIError as error:
             _log.warning(
-                "the next process must wait until this one is taken for gone", reason=str(error.orig)
+                "the next process must wait until the beats of this one are overdue", reason=str(error.orig)
             )
 
     def _beat(self, lost: Callable[[], None]) -> None:

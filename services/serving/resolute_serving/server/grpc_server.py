@@ -85,9 +85,9 @@ class ServerSettings:
     second: Listener | None = None
     """Another port for the same services; None for none."""
     runs: Listener | None = None
-    """A port whose calls do not wait behind those of the others; None for none. gRPC hands the calls of a
-    server over one by one, and drops what has waited for 30 seconds: thousands of streams that people open at
-    once would cost runs their leases."""
+    """Port for the calls of runs, which do not wait behind other calls there; None for none. gRPC hands over
+    the calls of a server one by one, and drops a call that has waited for 30 seconds. If people opened
+    thousands of streams at once, runs would lose their leases."""
     reflection: bool = False
     """Whether tools may ask the server for its contract."""
     grace: float = 5.0

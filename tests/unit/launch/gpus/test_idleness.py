@@ -82,7 +82,7 @@ def test_there_are_twenty_of_each() -> None:
 def test_idle_gpus_are_found(case: str) -> None:
     reports = told(IDLE[case])
     assert reports
-    assert "% of the last 60 minutes, and 5 % are wanted" in reports[0]
+    assert "% of the last 60 minutes, below the limit of 5 %" in reports[0]
 
 
 @pytest.mark.parametrize("case", BUSY)
@@ -92,7 +92,7 @@ def test_busy_gpus_are_left_alone(case: str) -> None:
 
 def test_gpus_that_work_again_are_idle_no_more() -> None:
     first, last = told([*for_seconds(HOUR * 1.1, 0), *for_seconds(HOUR, 0.5)])
-    assert first == "its GPUs worked for 0.0 % of the last 60 minutes, and 5 % are wanted"
+    assert first == "its GPUs worked for 0.0 % of the last 60 minutes, below the limit of 5 %"
     assert last == ""
 
 

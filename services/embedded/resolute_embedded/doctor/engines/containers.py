@@ -90,7 +90,7 @@ def _directory(engine: EngineSettings, directory: Path, *, user: str) -> Finding
     except FileNotFoundError:
         return fault(subject, f"{directory} is not there: no trial can mount it", remedy=made)
     except OSError as error:
-        return warning(subject, f"{directory} cannot be looked at: {error.strerror}", remedy=page_of(engine))
+        return warning(subject, f"{directory} cannot be read: {error.strerror}", remedy=page_of(engine))
     if not _may_write(status, uid=int(uid), gid=int(gid)):
         return warning(
             subject,

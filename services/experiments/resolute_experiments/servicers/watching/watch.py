@@ -36,7 +36,7 @@ _MAX_BYTES = 1024 * 1024
 _AT_ONCE = 100
 """Experiments of one read: their changes are held until they are sent."""
 _PACE = PollIntervals(recheck=15.0, heartbeat=15.0)
-"""A change wakes a watch. Of thousands that look without one, each costs time of the loop."""
+"""Long intervals, as a change wakes a watch anyway: thousands of watches that poll cost the loop time."""
 _FINAL = frozenset({*ENDED_EXPERIMENTS, *GONE_EXPERIMENTS, ExperimentState.DELETE_FAILED}) - {
     ExperimentState.DELETING
 }
