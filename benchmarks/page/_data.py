@@ -7,6 +7,7 @@ import math
 import random
 import sys
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from benchmarks.page._cluster import PageCluster, for_all
+from resolute.api.experiments.v1 import run_pb2
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2
+from resolute.contracts.values import to_value
 
 METRIC = "loss"
 SELECTION = {"searcher_metric": METRIC, "smaller_is_better": True}
@@ -40,6 +43,7 @@ class Sizes:
     lines: int = 200
     log: int = 100_000
     search: int = 10_000
+    experiments: int = 10_000
 
 
 def block(group: str, steps: range, names: list[str], values: Any, *, first: int = 0) -> Any:
@@ -70,6 +74,27 @@ def random_search(trials: int) -> dict[str, Any]:
             "max_length": {"batches": 100_000},
         },
     }
+
+
+async def many_experiments(cluster: PageCluster, *, experiments: int) -> tuple[int, list[Any]]:
+    """Experiments of one trial each that ran elsewhere and ended, such as years of work leave them."""
+    admin = cluster.caller.admin
+    outcomes = (run_pb2.RUN_OUTCOME_COMPLETED, run_pb2.RUN_OUTCOME_FAILED)
+
+    async def record(number: int) -> None:
+        searcher = {"metric": METRIC, "smaller_is_better": True}
+        begun = await cluster.caller.call(
+            "BeginRun",
+            token=admin,
+            external_run_id=str(uuid.uuid4()),
+            name=f"experiment {number} of a lot",
+            config=to_value({"labels": [f"label{number % 20}"], "searcher": searcher}),
+        )
+        run = {"trial_id": begun.trial.trial_id, "run": begun.run}
+        await cluster.caller.call("EndRun", token=begun.token, outcome=outcomes[number % 7 == 0], **run)
+
+    await for_all(range(experiments), record)
+    return experiments, []
 
 
 async def many_runs(cluster: PageCluster, *, runs: int, names: int) -> tuple[int, list[Any]]:

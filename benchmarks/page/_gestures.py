@@ -11,9 +11,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.page._figures import ZOOM_MS, Figure
 from benchmarks.page._tab import Tab
 
+SETTLE_MS = 200.0
+"""How long a filter waits until nobody types any more."""
 DRAWN = "probe.drawn > begin"
-_ANSWERED = "!probe.pending && probe.answered > begin"
-_ZOOMED = f"{_ANSWERED} && probe.drawn >= probe.answered"
+ANSWERED = "!probe.pending && probe.answered > begin"
+_ZOOMED = f"{ANSWERED} && probe.drawn >= probe.answered"
 
 
 async def sort(opened: Tab, name: str) -> Figure:
@@ -25,14 +27,14 @@ async def sort(opened: Tab, name: str) -> Figure:
         lambda turn: table.get_by_role("button", name=names[turn]).first.click(),
         on="click",
         seen="new URLSearchParams(location.search).get('sort')"
-        f" && document.querySelector('th[aria-sort]:not([aria-sort=none])') && {_ANSWERED}",
+        f" && document.querySelector('th[aria-sort]:not([aria-sort=none])') && {ANSWERED}",
     )
 
 
 async def next_page(opened: Tab, name: str) -> Figure:
     """Turns to further pages of the table of trials."""
     button = opened.page.get_by_role("button", name="Next")
-    seen = f"new URLSearchParams(location.search).get('from') === String(50 * (turn + 1)) && {_ANSWERED}"
+    seen = f"new URLSearchParams(location.search).get('from') === String(50 * (turn + 1)) && {ANSWERED}"
     return await opened.react(name, lambda _: button.click(), on="click", seen=seen)
 
 

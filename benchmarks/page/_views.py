@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.page import _gestures as gestures
 from benchmarks.page._cluster import PageCluster
-from benchmarks.page._figures import Figure
+from benchmarks.page._figures import INTERACTION_MS, Figure
 from benchmarks.page._follow import follow
 from benchmarks.page._gestures import DRAWN
 from benchmarks.page._tab import Tab
@@ -40,6 +40,45 @@ View = Callable[[Tab, Load], AsyncIterator[Figure]]
 async def list_of_all(opened: Tab, name: str) -> Figure:
     """The first page, with all that there is."""
     return await opened.paint(name, "", seen=ROWS)
+
+
+async def experiments(opened: Tab, _: Load) -> AsyncIterator[Figure]:
+    """A list of very many experiments."""
+    page = opened.page
+    yield await list_of_all(opened, "experiments: list")
+    orders = ("Name", "ID", "State", "Name", "ID")
+    table = page.get_by_role("table")
+    yield await opened.react(
+        "experiments: sort the list",
+        lambda turn: table.get_by_role("button", name=orders[turn], exact=True).first.click(),
+        on="click",
+        seen=f"{gestures.ANSWERED} && {ROWS}",
+    )
+    yield await opened.paint("experiments: list again", "", seen=ROWS, repeats=1)
+    yield await opened.react(
+        "experiments: next page of the list",
+        lambda _: page.get_by_role("button", name="Next page").click(),
+        on="click",
+        seen=f"{gestures.ANSWERED} && {ROWS}",
+    )
+    yield await opened.paint("experiments: first page again", "", seen=ROWS, repeats=1)
+    yield await opened.react(
+        "experiments: select all rows",
+        lambda _: page.get_by_label("Select all rows").click(),
+        on="click",
+        seen="document.querySelectorAll('tr.chosen').length > 0 === (turn % 2 === 0)",
+    )
+    field = page.get_by_label("Filter experiments")
+    await field.focus()
+    # The list waits for 200 ms until nobody types any more.
+    yield await opened.react(
+        "experiments: filter by label and state",
+        lambda turn: field.fill(f"label:label{turn} state:failed"),
+        on="input",
+        seen=f"{gestures.ANSWERED} && location.search.includes('label' + turn)",
+        limit=gestures.SETTLE_MS + INTERACTION_MS,
+    )
+    yield await opened.paint("experiments: now", "now", seen=ROWS)
 
 
 async def runs(opened: Tab, load: Load) -> AsyncIterator[Figure]:
@@ -177,6 +216,7 @@ async def log(opened: Tab, load: Load) -> AsyncIterator[Figure]:
 
 
 VIEWS: Mapping[str, View] = {
+    "experiments": experiments,
     "runs": runs,
     "columns": columns,
     "series": series,

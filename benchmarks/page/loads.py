@@ -8,6 +8,7 @@ from the navigation, or from the input's own time stamp, until the frame that sh
 median of three or five counts. Beside each stands the processor time that the page's main thread and the
 control plane had meanwhile, which other work on the machine stretches less.
 
+- ``experiments``: 10 000 in the list
 - ``runs``: 1500 trials with 1500 metrics each; ``columns``: 10 000 hyperparameters and 10 000 metrics
 - ``series``: one of a million points; ``lines``: 200 in one chart
 - ``log``: 100 000 lines, and 10 000 more a second; ``search``: an adaptive one of 10 000 trials
@@ -39,6 +40,7 @@ from benchmarks.standalone import say
 
 Fill = Callable[[PageCluster, data.Sizes], Awaitable[tuple[int, list[Any]]]]
 FILLS: Mapping[str, Fill] = {
+    "experiments": lambda cluster, sizes: data.many_experiments(cluster, experiments=sizes.experiments),
     "runs": lambda cluster, sizes: data.many_runs(cluster, runs=sizes.runs, names=sizes.names),
     "columns": lambda cluster, sizes: data.many_columns(cluster, columns=sizes.columns),
     "series": lambda cluster, sizes: data.long_series(cluster, points=sizes.points),

@@ -18,7 +18,9 @@ from support.firefox import firefox
 PATIENCE_MS = 60_000
 IN_FIREFOX = os.environ.get("RESOLUTE_TEST_BROWSER") == "firefox"
 """Whether tests of the page run in Firefox and not in Chromium; `make page-in-firefox` sets it."""
-_AXE = Path(__file__).parents[2] / "services/gateway/web/node_modules/axe-core/axe.min.js"
+SCREENS = ((1440, 900), (1024, 768), (390, 844))
+"""Widths and heights of a screen, a small one, and a phone."""
+AXE = Path(__file__).parents[2] / "services/gateway/web/node_modules/axe-core/axe.min.js"
 
 
 def need_browser(built: Path) -> None:
@@ -27,7 +29,7 @@ def need_browser(built: Path) -> None:
     Args:
         built: Folder of the built page.
     """
-    if not (built / "index.html").is_file() or not _AXE.is_file():
+    if not (built / "index.html").is_file() or not AXE.is_file():
         missing("the page is not built: `make page` builds it, with Node 20.19 or newer")
     if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
         missing("Chromium or playwright is not here: `make backends setup` installs them")
@@ -57,7 +59,7 @@ async def browser_page() -> AsyncIterator[Any]:
     async with async_playwright() as playwright, _browser(playwright) as browser:
         # Where a proxy is in front, its certificate is signed by an authority of the test.
         context = await browser.new_context(reduced_motion="reduce", ignore_https_errors=True)
-        await context.add_init_script(path=_AXE)
+        await context.add_init_script(path=AXE)
         context.set_default_timeout(PATIENCE_MS)
         context.on("page", opened)
         yield await context.new_page()
@@ -79,6 +81,19 @@ async def _browser(playwright: Any) -> AsyncIterator[Any]:
         yield browser
     finally:
         await browser.close()
+
+
+async def assert_accessible_everywhere(page: Any) -> None:
+    """Asserts the same on three screens, light and dark, and that the view is no wider than they are."""
+    for width, height in SCREENS:
+        await page.set_viewport_size({"width": width, "height": height})
+        for theme in ("light", "dark"):
+            await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            await assert_accessible(page)
+        root = "document.scrollingElement"
+        assert await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0, width
+    await page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    await page.set_viewport_size({"width": SCREENS[0][0], "height": SCREENS[0][1]})
 
 
 async def assert_accessible(page: Any) -> None:

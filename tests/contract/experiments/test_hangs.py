@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -19,8 +20,11 @@ from resolute.errors import RunSupersededError
 from resolute_experiments.allocations import hangs
 from resolute_experiments.allocations.hangs import note_hang
 from resolute_experiments.allocations.leases import Leases
+from resolute_experiments.scheduling import jobs
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers import allocations
 from resolute_experiments.servicers.allocations import MOST_NOTES_A_MINUTE, AllocationsServicer
+from resolute_experiments.servicers.messages.experiments import job_message
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store import alerts, experiments, runs
 from resolute_experiments.store.alerts import CLUSTER, StoredRules
@@ -53,6 +57,27 @@ def test_a_hang_is_the_reason_of_its_trial_while_it_lasts_and_stays_with_the_run
     assert store.trial(trial_id).explanation == ""
     assert store.signal(trial_id).hang == SENTENCE
     assert store.experiment().state is ExperimentState.ACTIVE
+
+
+def test_the_queue_says_which_trials_do_not_move_and_since_when(store: Store) -> None:
+    moving, stuck = store.create_trial(), store.create_trial()
+    store.start(moving)
+    run = store.start(stuck)
+
+    def found() -> list[tuple[int, str, float]]:
+        (job,) = store.run(jobs.ordered_jobs)
+        message = job_message(job, WaitReasons())
+        return [(one.trial_number, one.reason, one.notice_time.seconds) for one in message.stuck_trials]
+
+    assert found() == []
+    note(store, run, SENTENCE)
+    number = store.trial(stuck).number
+    assert found() == [(number, SENTENCE, int(NOW.now))]
+    later = replace(NOW, now=NOW.now + 60)
+    store.run(lambda c: note_hang(c, run.allocation_id, 0, f"{SENTENCE} and more", timing=later))
+    assert found() == [(number, f"{SENTENCE} and more", int(NOW.now))]
+    note(store, run, "")
+    assert found() == []
 
 
 def test_a_hang_is_told_once_by_the_rules_for_it(store: Store) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import assert_accessible
+from support.browser import assert_accessible, assert_accessible_everywhere
 from support.services.gateway import need_http
 from support.services.page_visit import Visit, visit_page
 
@@ -80,6 +82,38 @@ async def tell(visit: Visit, trial: Any) -> None:
     (newest,) = (one.usage for one in answer.containers)
     assert (newest.start_time, list(newest.seconds)) == (1_800_000_120.0, [5.0])
     assert {one.name: list(one.values) for one in newest.series}["cpu"] == [90.0]
+
+
+SENTENCE = "rank 0 waits in all_reduce at train.py:88; rank 1 is in next at data.py:40, 14 minutes"
+
+
+def test_a_trial_that_stands_still_needs_somebody_now(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, stand_still)
+
+
+async def stand_still(visit: Visit) -> None:
+    page = visit.page
+    (trial,) = await visit.create(name="stuck")
+    await visit.sign_in()
+    await page.goto(f"{visit.url}/now")
+    row = page.get_by_role("listitem").filter(has_text="stands still")
+    saying = asyncio.create_task(say_that_nothing_moves(visit, trial))
+    await row.get_by_text(SENTENCE).wait_for()
+    await row.get_by_text(re.compile(r"noticed (just now|\d+ s ago)")).wait_for()
+    await row.get_by_role("link", name="stuck").wait_for()
+    await assert_accessible_everywhere(page)
+    await row.get_by_role("link", name=f"trial {trial.number}").click()
+    await page.wait_for_url(f"**/trials/{trial.number}?tab=logs")
+    saying.cancel()
+
+
+async def say_that_nothing_moves(visit: Visit, trial: Any) -> None:
+    """Says so until it is cancelled: the supervisor of the run says otherwise from time to time."""
+    allocation = f"{trial.trial_id}.1"
+    token = visit.running.trial_token(TrialRun(trial.trial_id, 1, trial.experiment_id, allocation, "w"))
+    while True:
+        await visit.caller.call("RenewLease", token=token, allocation_id=allocation, hang=SENTENCE)
+        await asyncio.sleep(0.2)
 
 
 async def take_picture(visit: Visit, name: str) -> None:

@@ -73,9 +73,15 @@ async def rate(hand: Hand) -> None:
 
 
 async def hyperparameter(hand: Hand) -> None:
+    """The table of trials begins with the best, and has a column for each hyperparameter."""
     await hand.open("first")
-    await hand.click("tab", "Hyperparameters")
-    await hand.page.get_by_role("heading", name="Each against loss").wait_for()
+    table = hand.page.get_by_role("table")
+    await table.get_by_role("columnheader", name="rate", exact=True).wait_for()
+    await (
+        table.get_by_role("columnheader", name="Best loss")
+        .and_(hand.page.locator("[aria-sort=ascending]"))
+        .wait_for()
+    )
 
 
 async def download(hand: Hand) -> None:
@@ -100,7 +106,6 @@ async def differences(hand: Hand) -> None:
 
 async def overlay(hand: Hand) -> None:
     await compare(hand)
-    await hand.click("tab", "All curves")
     await hand.page.get_by_role("img", name="validation/loss").wait_for()
 
 
@@ -111,8 +116,7 @@ async def slots_by_holder(hand: Hand) -> None:
 
 async def machine(hand: Hand) -> None:
     await hand.open("first")
-    await hand.click("link", "trial 1", exact=False)
-    await hand.click("tab", "Machine")
+    await hand.click("link", "Machine")
     await hand.page.wait_for_url(re.compile("trials/.*tab=machine"))
 
 
@@ -161,11 +165,11 @@ QUESTIONS: dict[str, Callable[[Hand], Awaitable[None]]] = {
     "Which trial is best, and with which hyperparameters?": best,
     "Why did this fail?": reason,
     "Does it train, how fast, and when is it done?": rate,
-    "How does the learning rate matter?": hyperparameter,
+    "Which learning rates do the ten best trials have?": hyperparameter,
     "Download the best checkpoint": download,
     "What changed between two experiments?": differences,
     "Who uses the GPUs?": slots_by_holder,
-    "What did the GPUs of this trial do?": machine,
+    "What did the GPUs of the best trial do?": machine,
     "Which images did my script log?": media,
     "Show a colleague the same": share,
     "Open an experiment by keys": keyboard,

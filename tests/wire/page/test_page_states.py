@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import assert_accessible
+from support.browser import assert_accessible_everywhere
 from support.services.gateway import need_http
 from support.services.page_visit import Visit, visit_page
 
@@ -18,8 +18,6 @@ need_http()
 from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.sampled(1, group="the page in a browser")]
-LOOKS = ((1440, 900, "light"), (1024, 768, "dark"), (390, 844, "dark"), (390, 844, "light"))
-"""Screens and themes; each state is looked at in all of them."""
 FAILURE = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
     raise ValueError("no such shard")
@@ -57,17 +55,6 @@ def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESOLUTE_SLOTS", "1")
 
 
-async def look(page: Any) -> None:
-    """Looks at a state on each screen, in both themes."""
-    for width, height, theme in LOOKS:
-        await page.set_viewport_size({"width": width, "height": height})
-        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        await assert_accessible(page)
-        root = "document.scrollingElement"
-        assert await page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), (page.url, width)
-    await page.set_viewport_size({"width": 1440, "height": 900})
-
-
 def test_dialogs_and_states_without_an_address_are_accessible(tmp_path: Path) -> None:
     visit_page(BUILT, tmp_path, look_at_states, seconds=550)
 
@@ -82,14 +69,14 @@ async def look_at_states(visit: Visit) -> None:
     await visit.sign_in(role=user_pb2.USER_ROLE_ADMIN)
     await page.goto(f"{visit.url}/experiments/{failed.experiment_number}")
     await page.get_by_text("ValueError: no such shard").first.wait_for()
-    await look(page)
+    await assert_accessible_everywhere(page)
     await page.goto(f"{visit.url}/trials/{failed.number}")
     await page.get_by_text("ValueError: no such shard").first.wait_for()
-    await look(page)
+    await assert_accessible_everywhere(page)
     for path in (f"/experiments/{trial.experiment_number}", f"/trials/{trial.number}"):
         await page.goto(visit.url + path)
         await page.get_by_role("region", name="Notes").get_by_text("Look").wait_for()
-        await look(page)
+        await assert_accessible_everywhere(page)
     swapped = {"experiments/1": trial.experiment_number, "experiments/2": failed.experiment_number}
     for path, button in DIALOGS:
         at = re.sub(r"experiments/\d", lambda found: f"experiments/{swapped[found.group()]}", path)
@@ -102,7 +89,7 @@ async def look_at_states(visit: Visit) -> None:
         await page.goto(visit.url + at)
         await page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
         await page.get_by_role("dialog").wait_for()
-        await look(page)
+        await assert_accessible_everywhere(page)
         await page.keyboard.press("Escape")
         await page.get_by_role("dialog").wait_for(state="detached")
 

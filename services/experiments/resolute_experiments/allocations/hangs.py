@@ -46,12 +46,13 @@ def note_hang(
     ]
     trial = trials.get(connection, trial_id=run.trial_id)
     if not sentences:
+        runs.update(connection, allocation_id, stuck_since=None)
         if trial.explanation.startswith(_BEGINS):
             trials.update(connection, trial, explanation="")
         return
     text = "; ".join(sentences)[:_LONGEST]
     # What kept a run stays with it after it has moved again.
-    runs.update(connection, allocation_id, hang=text)
+    runs.update(connection, allocation_id, hang=text, stuck_since=run.stuck_since or timing.now)
     trials.update(connection, trial, explanation=f"{_BEGINS}{text}")
     if before:
         return

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,11 +14,25 @@ from sqlalchemy.engine import Connection
 from resolute.errors import IllegalTransitionError, InvalidArgumentError, Violation
 from resolute_experiments.scheduling.policy import Share
 from resolute_experiments.states import ALLOCATED_TRIALS, LIVE_EXPERIMENTS, ExperimentState, TrialState
-from resolute_experiments.store import audit, experiments, runs
+from resolute_experiments.store import audit, experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import trials as trials_table
 from resolute_experiments.store.schema import users, workspaces
+
+MOST_STUCK = 10
+"""Trials of one job of which is said that they do not move."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StuckTrial:
+    """A trial whose run does not move."""
+
+    trial_number: int
+    reason: str
+    """Which of its processes keep the others, for people."""
+    since: float
+    """When that was noticed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +66,8 @@ class Job:
     """Of all its trials that run, together; None until that is known."""
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
+    stuck: tuple[StuckTrial, ...]
+    """Of which nothing moves, the longest first; a few at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +105,8 @@ class Change:
 
 def ordered_jobs(connection: Connection) -> list[Job]:
     """Reads every live experiment, in the order in which the scheduler serves them."""
-    held: dict[str, int] = {}
-    for run in runs.unfinalized(connection):
-        held[run.experiment_id] = held.get(run.experiment_id, 0) + len(run.slot_ids)
     live = [state.value for state in LIVE_EXPERIMENTS]
-    jobs = _read(connection, experiments_table.c.state.in_(live), held)
+    jobs = _read(connection, experiments_table.c.state.in_(live), runs.unfinalized(connection))
     return sorted(jobs, key=lambda job: (job.share.sort_key(job.held_slots), job.waits_since, job.number))
 
 
@@ -114,17 +129,40 @@ def update(connection: Connection, experiment: Experiment, change: Change, *, no
     config = {**experiment.config, "resources": {**experiment.config["resources"], **given}}
     experiments.edit(connection, experiment.id, config=config, **given)
     audit.record(connection, "update_job", experiment.label, now=now, **given)
-    held = sum(
-        len(run.slot_ids) for run in runs.unfinalized(connection) if run.experiment_id == experiment.id
-    )
-    (job,) = _read(connection, experiments_table.c.id == experiment.id, {experiment.id: held})
+    open_runs = runs.unfinalized(connection, experiment_id=experiment.id)
+    (job,) = _read(connection, experiments_table.c.id == experiment.id, open_runs)
     return job
 
 
-def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[str, int]) -> list[Job]:
+def _read(
+    connection: Connection, condition: sa.ColumnElement[bool], open_runs: Sequence[runs.Run]
+) -> list[Job]:
+    held: dict[str, int] = {}
+    for run in open_runs:
+        held[run.experiment_id] = held.get(run.experiment_id, 0) + len(run.slot_ids)
+    stuck = _stuck(connection, open_runs)
     return [
-        _job(row, held_slots=held.get(row.experiment_id, 0)) for row in connection.execute(_query(condition))
+        _job(row, held_slots=held.get(row.experiment_id, 0), stuck=stuck.get(row.experiment_id, ()))
+        for row in connection.execute(_query(condition))
     ]
+
+
+def _stuck(connection: Connection, open_runs: Sequence[runs.Run]) -> dict[str, tuple[StuckTrial, ...]]:
+    found: dict[str, list[tuple[float, runs.Run]]] = {}
+    for run in open_runs:
+        if run.stuck_since is not None:
+            found.setdefault(run.experiment_id, []).append((run.stuck_since, run))
+    if not found:
+        return {}
+    kept = {experiment: sorted(stuck, key=itemgetter(0))[:MOST_STUCK] for experiment, stuck in found.items()}
+    known = trials.known(connection, [run.trial_id for stuck in kept.values() for _, run in stuck])
+    return {
+        experiment: tuple(
+            StuckTrial(trial_number=known[run.trial_id].number, reason=run.hang, since=since)
+            for since, run in stuck
+        )
+        for experiment, stuck in kept.items()
+    }
 
 
 def _query(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -173,7 +211,7 @@ def _query(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def _job(row: sa.Row[Any], *, held_slots: int) -> Job:
+def _job(row: sa.Row[Any], *, held_slots: int, stuck: tuple[StuckTrial, ...]) -> Job:
     return Job(
         experiment_id=row.experiment_id,
         number=row.number,
@@ -193,4 +231,5 @@ def _job(row: sa.Row[Any], *, held_slots: int) -> Job:
         estimated_end_at=row.estimated_end_at,
         steps_per_second=row.steps_per_second,
         waits_since=row.created_at if row.since is None else row.since,
+        stuck=stuck,
     )

@@ -94,6 +94,7 @@ describe("addresses", () => {
 describe("numbers", () => {
   it("have four significant digits", () => {
     expect([0.98123456, 1234567, 1e-7, 12, NaN, undefined].map(shortNumber)).toEqual(["0.9812", "1.235 M", "1e-7", "12", "NaN", "–"]);
+    expect([4e9, -2.5e12, 1e15].map(shortNumber)).toEqual(["4 G", "-2.5 T", "1e15"]);
   });
 
   it("have units that people read", () => {

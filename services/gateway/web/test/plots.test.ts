@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { readPlotOptions } from "$src/plots/options";
 import { lineShapes } from "$src/exports/picture";
 import { changedRanges, drawable, moved, readRange, readRanges, writtenRange, writtenRanges } from "$src/plots/ranges";
+import { TIME_STEPS } from "$src/plots/drawing";
+import { duration } from "$src/ui/format";
 import { acrossOf, roomOf } from "$src/plots/room";
 import { closest, edgeMarks, pointsAt, unplotted, unplottedText } from "$src/plots/pointed";
 import { around, epochsAt, isolated, lineOf, NO_POINTS, received, smoothed, type Curve, type Line } from "$src/curves/series";
@@ -165,4 +167,12 @@ it("pictures have a dot for a point between two gaps", () => {
   const place = (x: number, y: number) => [x, y] as const;
   expect(lineShapes(line, place).map((one) => [one.kind, "at" in one && one.at])).toEqual([["dot", [0, 1]], ["dot", [2, 2]]]);
   expect(lineShapes({ ...line, y: [1, 2, null, 3, 4] }, place)).toMatchObject([{ kind: "line", points: [[0, 1], [1, 2]] }, { kind: "line", points: [[3, 3], [4, 4]] }]);
+});
+
+describe("an axis of time", () => {
+  it("has ticks whose words have one unit, or few of the next", () => {
+    expect(TIME_STEPS).toEqual([...TIME_STEPS].sort((one, other) => one - other));
+    expect(TIME_STEPS.every((step) => duration(step).split(" ").length === 2)).toBe(true);
+    expect(TIME_STEPS).not.toContain(100); // "1 min 40 s", as multiples of ten are
+  });
 });

@@ -62,9 +62,9 @@ class Browser {
   });
   readonly #ports: MessagePort[] = [];
 
-  tab(): { live: LiveStream; port: MessagePort; liveness: Liveness[] } {
+  tab(): { live: LiveStream; port: MessagePort; liveness: (Liveness | undefined)[] } {
     const port = this.port();
-    const liveness: Liveness[] = [];
+    const liveness: (Liveness | undefined)[] = [];
     const live = new LiveStream({
       open: openBy(port),
       pause: () => Promise.resolve(),

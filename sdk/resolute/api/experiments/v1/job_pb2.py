@@ -26,13 +26,15 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%resolute/api/experiments/v1/job.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a,resolute/api/experiments/v1/experiment.proto\"\xbc\x04\n\x03Job\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x15\n\x08owner_id\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nowner_name\x18\x05 \x01(\t\x12;\n\x05state\x18\x06 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x10\n\x08priority\x18\x07 \x01(\x05\x12\x0e\n\x06weight\x18\x08 \x01(\x01\x12\x16\n\tmax_slots\x18\t \x01(\x05H\x01\x88\x01\x01\x12\x17\n\x0fslots_per_trial\x18\n \x01(\x05\x12\x12\n\nheld_slots\x18\x0b \x01(\x05\x12\x15\n\rqueued_trials\x18\x0c \x01(\x03\x12\x18\n\x10\x61llocated_trials\x18\r \x01(\x03\x12\x13\n\x0bwait_reason\x18\x0e \x01(\t\x12\x0c\n\x04\x65tag\x18\x0f \x01(\t\x12\x10\n\x08progress\x18\x10 \x01(\x01\x12\x36\n\x12\x65stimated_end_time\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x39\n\x04kind\x18\x12 \x01(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\x12\x1d\n\x10steps_per_second\x18\x13 \x01(\x01H\x02\x88\x01\x01\x42\x0b\n\t_owner_idB\x0c\n\n_max_slotsB\x13\n\x11_steps_per_secondb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%resolute/api/experiments/v1/job.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a,resolute/api/experiments/v1/experiment.proto\"c\n\nStuckTrial\x12\x14\n\x0ctrial_number\x18\x01 \x01(\x03\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12/\n\x0bnotice_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xfb\x04\n\x03Job\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x15\n\x08owner_id\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nowner_name\x18\x05 \x01(\t\x12;\n\x05state\x18\x06 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x10\n\x08priority\x18\x07 \x01(\x05\x12\x0e\n\x06weight\x18\x08 \x01(\x01\x12\x16\n\tmax_slots\x18\t \x01(\x05H\x01\x88\x01\x01\x12\x17\n\x0fslots_per_trial\x18\n \x01(\x05\x12\x12\n\nheld_slots\x18\x0b \x01(\x05\x12\x15\n\rqueued_trials\x18\x0c \x01(\x03\x12\x18\n\x10\x61llocated_trials\x18\r \x01(\x03\x12\x13\n\x0bwait_reason\x18\x0e \x01(\t\x12\x0c\n\x04\x65tag\x18\x0f \x01(\t\x12\x10\n\x08progress\x18\x10 \x01(\x01\x12\x36\n\x12\x65stimated_end_time\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x39\n\x04kind\x18\x12 \x01(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\x12\x1d\n\x10steps_per_second\x18\x13 \x01(\x01H\x02\x88\x01\x01\x12=\n\x0cstuck_trials\x18\x14 \x03(\x0b\x32\'.resolute.api.experiments.v1.StuckTrialB\x0b\n\t_owner_idB\x0c\n\n_max_slotsB\x13\n\x11_steps_per_secondb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.job_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOB']._serialized_start=150
-  _globals['_JOB']._serialized_end=722
+  _globals['_STUCKTRIAL']._serialized_start=149
+  _globals['_STUCKTRIAL']._serialized_end=248
+  _globals['_JOB']._serialized_start=251
+  _globals['_JOB']._serialized_end=886
 # @@protoc_insertion_point(module_scope)

@@ -4,13 +4,44 @@ isort:skip_file
 """
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
 import resolute.api.experiments.v1.experiment_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+@typing.final
+class StuckTrial(google.protobuf.message.Message):
+    """A trial whose run does not move."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_NUMBER_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    NOTICE_TIME_FIELD_NUMBER: builtins.int
+    trial_number: builtins.int
+    """Number of the trial."""
+    reason: builtins.str
+    """Processes that keep the others from moving on, with their ranks, for people."""
+    @property
+    def notice_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Time when that was noticed."""
+
+    def __init__(
+        self,
+        *,
+        trial_number: builtins.int = ...,
+        reason: builtins.str = ...,
+        notice_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["notice_time", b"notice_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["notice_time", b"notice_time", "reason", b"reason", "trial_number", b"trial_number"]) -> None: ...
+
+global___StuckTrial = StuckTrial
 
 @typing.final
 class Job(google.protobuf.message.Message):
@@ -37,6 +68,7 @@ class Job(google.protobuf.message.Message):
     ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
     STEPS_PER_SECOND_FIELD_NUMBER: builtins.int
+    STUCK_TRIALS_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID of the experiment."""
     experiment_number: builtins.int
@@ -77,6 +109,10 @@ class Job(google.protobuf.message.Message):
     def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """Expected time of its end, at its speed so far; absent unless it runs, and before the speed is known."""
 
+    @property
+    def stuck_trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___StuckTrial]:
+        """Trials of the experiment of which nothing moves, the longest first; at most 10."""
+
     def __init__(
         self,
         *,
@@ -99,9 +135,10 @@ class Job(google.protobuf.message.Message):
         estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType = ...,
         steps_per_second: builtins.float | None = ...,
+        stuck_trials: collections.abc.Iterable[global___StuckTrial] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "estimated_end_time", b"estimated_end_time", "max_slots", b"max_slots", "owner_id", b"owner_id", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "allocated_trials", b"allocated_trials", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "held_slots", b"held_slots", "kind", b"kind", "max_slots", b"max_slots", "name", b"name", "owner_id", b"owner_id", "owner_name", b"owner_name", "priority", b"priority", "progress", b"progress", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "steps_per_second", b"steps_per_second", "wait_reason", b"wait_reason", "weight", b"weight"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "allocated_trials", b"allocated_trials", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "held_slots", b"held_slots", "kind", b"kind", "max_slots", b"max_slots", "name", b"name", "owner_id", b"owner_id", "owner_name", b"owner_name", "priority", b"priority", "progress", b"progress", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "steps_per_second", b"steps_per_second", "stuck_trials", b"stuck_trials", "wait_reason", b"wait_reason", "weight", b"weight"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_slots", b"_max_slots"]) -> typing.Literal["max_slots"] | None: ...
     @typing.overload

@@ -268,6 +268,12 @@ def job_message(job: Job, wait_reasons: WaitReasons) -> job_pb2.Job:
         wait_reason=wait_reasons.first_wait_reason(job.experiment_id) if job.queued else "",
         estimated_end_time=timestamp(job.estimated_end_at) if job.state is ExperimentState.ACTIVE else None,
         steps_per_second=job.steps_per_second if job.state is ExperimentState.ACTIVE else None,
+        stuck_trials=[
+            job_pb2.StuckTrial(
+                trial_number=stuck.trial_number, reason=stuck.reason, notice_time=timestamp(stuck.since)
+            )
+            for stuck in job.stuck
+        ],
         etag=etag_of(job.edit_revision),
     )
 

@@ -56,6 +56,8 @@ runs = sa.Table(
     sa.Column("left_out", sa.JSON, nullable=False, server_default="[]"),
     # What kept it from moving on, for people, when it last stood still.
     sa.Column("hang", sa.Text, nullable=False, server_default=""),
+    # When that was noticed; NULL while it moves.
+    sa.Column("stuck_since", sa.Float),
     # What its guard found and did, for people. Where the trial goes back: the steps of the bad report, and
     # those until which its reports were good.
     sa.Column("guard", sa.Text, nullable=False, server_default=""),
@@ -108,6 +110,7 @@ class Run:
     lost_steps: int | None = None
     left_out: tuple[str, ...] = ()
     hang: str = ""
+    stuck_since: float | None = None
     guard: str = ""
     idle: str = ""
     held_until: float | None = None

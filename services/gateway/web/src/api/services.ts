@@ -4,7 +4,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-web";
 import { retryReads } from "$client/interceptors.js";
-import { CheckpointsService } from "$gen/resolute/api/checkpoints/v1/checkpoints_service_pb.js";
+import { Memory } from "./memory";
 import { AccessService } from "$gen/resolute/api/experiments/v1/access_service_pb.js";
 import { ExperimentsService } from "$gen/resolute/api/experiments/v1/experiments_service_pb.js";
 import { TrialsService } from "$gen/resolute/api/experiments/v1/trials_service_pb.js";
@@ -15,15 +15,24 @@ import { SearcherService } from "$gen/resolute/api/searcher/v1/searcher_service_
 
 const DEADLINE_MS = 60_000; // a search in a long log, or a link to another continent, takes its time
 let signedOut = (): void => undefined;
+let reached = (_isThere: boolean): void => undefined;
+export const memory = new Memory();
 
 /** Says who is told when a call is refused because nobody is signed in. */
 export function onSignedOut(listener: () => void): void {
   signedOut = listener;
 }
 
+/** Says who is told with each call whether the cluster answers. */
+export function onReach(listener: (isThere: boolean) => void): void {
+  reached = listener;
+}
+
 /** Tells the listener where a call failed because nobody is signed in. */
 export function noticeSignOut(error: unknown): void {
-  if (ConnectError.from(error).code === Code.Unauthenticated) signedOut();
+  if (ConnectError.from(error).code !== Code.Unauthenticated) return;
+  memory.clear();
+  signedOut();
 }
 
 const noticing: Interceptor = (next) => async (request) => {
@@ -35,11 +44,24 @@ const noticing: Interceptor = (next) => async (request) => {
   }
 };
 
+/** Where a browser gets no answer at all it says so in words of its own, and with no code. */
+const reaching: Interceptor = (next) => async (request) => {
+  try {
+    const answer = await next(request);
+    reached(true);
+    return answer;
+  } catch (error) {
+    const failed = error instanceof TypeError ? new ConnectError("the cluster does not answer", Code.Unavailable) : ConnectError.from(error);
+    if (!request.signal.aborted) reached(failed.code !== Code.Unavailable);
+    throw failed;
+  }
+};
+
 // By gRPC-Web, whose refusals are answers to the browser as well: it writes an error into the console for each other status.
 const transport = createGrpcWebTransport({
   baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
   useBinaryFormat: true,
-  interceptors: [noticing, retryReads],
+  interceptors: [noticing, memory.remember, reaching, retryReads],
 });
 
 /** The client of a service that only some views call; the code that they load has it. */
@@ -47,7 +69,6 @@ export const clientOf = <Service extends DescService>(service: Service): Client<
 
 export const services = {
   access: createClient(AccessService, transport),
-  checkpoints: createClient(CheckpointsService, transport),
   experiments: createClient(ExperimentsService, transport),
   gateway: createClient(GatewayService, transport),
   logs: createClient(LogsService, transport),

@@ -14,6 +14,9 @@ export interface Shown {
 const shown = (word: string, tone: Tone): Shown => ({ word, tone });
 const UNKNOWN = shown("unknown", "waiting");
 
+/** Of a trial that runs and of which nothing moves. */
+export const STUCK = shown("stands still", "paused");
+
 const EXPERIMENT: Readonly<Record<number, Shown>> = {
   [ExperimentState.ACTIVE]: shown("active", "running"),
   [ExperimentState.PAUSED]: shown("paused", "paused"),

@@ -2,7 +2,7 @@
 
 import type { File } from "$gen/resolute/api/checkpoints/v1/checkpoint_pb.js";
 import { saveAs, saveUrl } from "$src/api/saving";
-import { services } from "$src/api/services";
+import { checkpointsService } from "./services";
 
 const MOST_BYTES = 2 * 1024 ** 3;
 
@@ -12,7 +12,7 @@ const MOST_BYTES = 2 * 1024 ** 3;
  * @throws Error when it is larger than a browser can hold, or incomplete.
  */
 export async function download(checkpointId: string, file: File): Promise<void> {
-  const { downloads } = await services.checkpoints.presignDownloads({ checkpointId, paths: [file.path] });
+  const { downloads } = await checkpointsService.presignDownloads({ checkpointId, paths: [file.path] });
   const url = downloads[0]?.url ?? "";
   if (url) saveUrl(url, nameOf(file));
   else await saveBytes(checkpointId, file);
@@ -22,7 +22,7 @@ async function saveBytes(checkpointId: string, file: File): Promise<void> {
   if (file.size > MOST_BYTES) throw new Error(`${file.path} is too large for a page; run: resolute checkpoint download ${checkpointId}`);
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  for await (const { data } of services.checkpoints.readFile({ checkpointId, path: file.path })) {
+  for await (const { data } of checkpointsService.readFile({ checkpointId, path: file.path })) {
     parts.push(new Uint8Array(data));
     size += data.length;
   }

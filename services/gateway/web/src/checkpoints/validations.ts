@@ -3,6 +3,7 @@
 import type { Checkpoint } from "$gen/resolute/api/checkpoints/v1/checkpoint_pb.js";
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { services, within } from "$src/api/services";
+import { checkpointsService } from "./services";
 
 /** More trials than one list of checkpoints has of most searches; a call takes 500 series. */
 const MOST_TRIALS = 200;
@@ -36,6 +37,6 @@ export async function validationsOf(checkpoints: readonly Checkpoint[], name: st
 
 /** The checkpoint of the best validation of a trial; nothing where none was written there, or it is gone. */
 export async function bestCheckpoint(trial: Trial, signal: AbortSignal): Promise<string | undefined> {
-  const page = await services.checkpoints.listCheckpoints({ trialIds: [trial.trialId], pageSize: 1000 }, within(signal));
+  const page = await checkpointsService.listCheckpoints({ trialIds: [trial.trialId], pageSize: 1000 }, within(signal));
   return page.checkpoints.find((one) => isBest(one, trial))?.checkpointId;
 }

@@ -2,6 +2,7 @@
 
 import type { ListStorageUsageResponse_ExperimentUsage as Usage } from "$gen/resolute/api/checkpoints/v1/checkpoints_service_pb.js";
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { checkpointsService } from "$src/checkpoints/services";
 import { services, within } from "$src/api/services";
 import { workspaces as service } from "./services";
 
@@ -35,7 +36,7 @@ export async function readUsage(signal: AbortSignal): Promise<Row[]> {
   const { workspaces } = await service.listWorkspaces({ pageSize: 100 }, within(signal));
   const rows: Row[] = [];
   for (const { workspaceId, name } of workspaces) {
-    const { experiments } = await services.checkpoints.listStorageUsage({ workspaceId }, within(signal));
+    const { experiments } = await checkpointsService.listStorageUsage({ workspaceId }, within(signal));
     rows.push(...experiments.map((one) => rowOf(name, one)));
   }
   return largest(rows);

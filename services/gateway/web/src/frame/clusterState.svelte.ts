@@ -5,6 +5,7 @@ import { Code } from "@connectrpc/connect";
 import type { GetClusterResponse } from "$gen/resolute/api/experiments/v1/cluster_service_pb.js";
 import { failureOf } from "$client/errors.js";
 import { within } from "$src/api/services";
+import { liveState } from "$src/live/live.svelte";
 import { session } from "./session.svelte";
 
 const EVERY_MS = 4000;
@@ -33,7 +34,7 @@ class ClusterState {
 
   /** Asks now, unless that is under way, or not for this user to know. */
   async refresh(signal: AbortSignal): Promise<void> {
-    if (this.#asking || this.#refused || session.signedOut) return;
+    if (this.#asking || this.#refused || session.signedOut || (this.shown && liveState.liveness === "reconnecting")) return;
     this.#asking = true;
     try {
       const { cluster } = await import("$src/cluster/services"); // no part of what a browser loads first

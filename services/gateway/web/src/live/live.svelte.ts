@@ -1,7 +1,7 @@
 // The stream of this tab, and what it does.
 
 import { pause } from "$client/interceptors.js";
-import { noticeSignOut, services } from "$src/api/services";
+import { noticeSignOut, onReach, services } from "$src/api/services";
 import type { Heard } from "./messages";
 import { LiveStream, type Liveness, type Open } from "./stream";
 import type { Subscription } from "./subscription";
@@ -11,8 +11,29 @@ class LiveState {
   liveness = $state<Liveness>("live");
   /** Since when, in milliseconds. */
   since = $state(Date.now());
+  /** Of the stream; absent while nothing is followed, and then the calls of a view tell. */
+  #stream: Liveness | undefined;
+  #isThere = true;
 
-  changed(liveness: Liveness): void {
+  /** Takes what the stream does. */
+  changed(stream: Liveness | undefined): void {
+    this.#stream = stream;
+    this.#tell();
+  }
+
+  /** Takes whether a call was answered. */
+  reached(isThere: boolean): void {
+    this.#isThere = isThere;
+    this.#tell();
+  }
+
+  /** Whether the stream notices by itself when the cluster is back. */
+  get follows(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  #tell(): void {
+    const liveness = this.#stream ?? (this.#isThere ? "live" : "reconnecting");
     if (liveness === this.liveness) return;
     this.liveness = liveness;
     this.since = Date.now();
@@ -20,6 +41,7 @@ class LiveState {
 }
 
 export const liveState = new LiveState();
+onReach((isThere) => liveState.reached(isThere));
 
 /** A stream that this tab has to itself. */
 const openAlone: Open = (request, signal) => services.gateway.watch(request, { signal });

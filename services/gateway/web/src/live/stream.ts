@@ -17,8 +17,8 @@ export type Liveness = "live" | "paused" | "reconnecting";
 
 export interface StreamOptions {
   readonly open: Open;
-  /** Told of every change of what the stream does. */
-  readonly onChange?: (liveness: Liveness) => void;
+  /** Told of every change of what the stream does; nothing where nobody wants one. */
+  readonly onChange?: (liveness: Liveness | undefined) => void;
   /** Waits before another attempt, from 1. */
   readonly pause: (attempt: number, signal: AbortSignal) => Promise<void>;
   /** How long views may come and go before the stream is opened for what they want together. */
@@ -79,7 +79,7 @@ export class LiveStream {
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       const request = this.#request();
       if (!request) {
-        this.#options.onChange("live");
+        this.#options.onChange(undefined);
         return;
       }
       let heard: number | undefined;

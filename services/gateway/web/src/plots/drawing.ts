@@ -9,6 +9,14 @@ import { drawable, type Range } from "./ranges";
 /** Lines of one pixel are drawn many times faster, and hundreds of wider ones hide each other. */
 const MANY = 30;
 const LETTER = 5.6;
+const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
+/** Distances of ticks along an axis of seconds. */
+export const TIME_STEPS = [
+  ...[1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500].map((days) => days * DAY),
+];
 
 /** What a chart is made with; what may change afterwards is asked for when it is drawn. */
 export interface Chart {
@@ -19,6 +27,8 @@ export interface Chart {
   readonly titles: { readonly x: string; readonly y: string };
   readonly sync: string | undefined;
   readonly xText: (value: number) => string;
+  /** Whether x is seconds: their round numbers are minutes and hours. */
+  readonly isTime: boolean;
   readonly ranges: () => { readonly x: Range | undefined; readonly y: Range | undefined };
   readonly edges: () => readonly EdgeMark[];
   readonly selected: (x: Range | undefined, y: Range | undefined) => void;
@@ -72,7 +82,7 @@ export function optionsOf(chart: Chart): { options: uPlot.Options; ticks: DrawnT
       y: { distr: chart.log ? 3 : 1, range: (_, least, most) => [...(drawable(chart.ranges().y, chart) ?? roomy(least, most, chart.log))] },
     },
     axes: [
-      { ...axis, size: 24, label: chart.titles.x, values: (_, splits) => told("x", splits, chart.xText) },
+      { ...axis, ...(chart.isTime ? { incrs: TIME_STEPS } : {}), size: 24, label: chart.titles.x, values: (_, splits) => told("x", splits, chart.xText) },
       { ...axis, size: 52, label: yTitle, values: (_, splits) => told("y", splits, shortNumber) },
     ],
     ...seriesOf(chart.lines),

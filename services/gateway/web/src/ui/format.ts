@@ -10,13 +10,20 @@ const UNITS = [
   [1, "s"],
 ] as const;
 
+const LARGE = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+] as const;
+
 /** A number with four significant digits. */
 export function shortNumber(value: number | undefined): string {
   if (value === undefined) return "–";
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(3).replace(/\.?0*e\+?/, "e");
-  if (size >= 1e6) return `${trimmed((value / 1e6).toPrecision(4))} M`;
+  if (size !== 0 && (size < 1e-3 || size >= 1e15)) return value.toExponential(3).replace(/\.?0*e\+?/, "e");
+  const large = LARGE.find(([one]) => size >= one);
+  if (large) return `${trimmed((value / large[0]).toPrecision(4))} ${large[1]}`;
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   return trimmed(size >= 1e4 ? value.toFixed(0) : value.toPrecision(4));
 }
