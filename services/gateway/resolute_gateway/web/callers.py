@@ -37,4 +37,7 @@ class _Caller:
         host = host.removeprefix("::ffff:") if "." in host else host  # IPv4 on a port of IPv6
         current_caller.set(f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}")
         # What the loop of this process does for runs comes between.
-        await self._steps.run(self._app(scope, receive, send), of=host)
+        await self._steps.run(self._answer(scope, receive, send), of=host)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
