@@ -90,7 +90,7 @@ class Modules(MetaPathFinder, Loader):
     def get_code(self, fullname: str) -> CodeType:
         """Refuses to run one as a program: ``python -m`` asks for its code."""
         if fullname in _SAME:
-            raise ImportError(f"{fullname} is no program", name=fullname)
+            raise ImportError(f"{fullname} is not a program", name=fullname)
         raise refuse(fullname)
 
 

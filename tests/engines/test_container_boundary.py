@@ -263,7 +263,7 @@ def test_a_trial_sees_the_checkpoints_of_its_workspace_and_nothing_beside_them(
                     with pytest.raises(InvalidConfigError, match=r"found .*let the operator add it"):
                         await session.engine.launch(engine.spec(plane, config=config))
                 for place in (shared, mine.parent, theirs / "state", shared.parent / "secret"):
-                    with pytest.raises(AssertionError, match="is no directory of a workspace"):
+                    with pytest.raises(AssertionError, match="is not a directory of a workspace"):
                         await session.engine.launch(engine.spec(plane, checkpoint_directory=str(place)))
                 # The directory above is named by the config; that of the workspace is mounted.
                 config = storage(shared.parent, "shared/team")

@@ -166,7 +166,9 @@ class ContainerRequest:
         ]
         checkpoints = self.spec.checkpoint_directory
         if checkpoints:
-            assert self.access.is_of_a_workspace(checkpoints), f"{checkpoints} is no directory of a workspace"
+            assert self.access.is_of_a_workspace(checkpoints), (
+                f"{checkpoints} is not a directory of a workspace"
+            )
             mounts.append(_bind(checkpoints, checkpoints))
         return mounts
 

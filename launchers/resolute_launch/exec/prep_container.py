@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if get_cluster_info() is not None:
         return 0
     sys.stderr.write(
-        "determined.exec.prep_container: this is no container of a run; submit the script: the supervisor "
+        "determined.exec.prep_container: this is not a container of a run; submit the script: the supervisor "
         "of its run prepares a container (det experiment create CONFIG DIRECTORY)\n"
     )
     return 1

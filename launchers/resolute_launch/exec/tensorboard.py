@@ -91,7 +91,7 @@ def main() -> int:
     info = get_cluster_info()
     if info is None or "tensorboard" not in info.user_data:
         sys.stderr.write(
-            "determined.exec.tensorboard: this is no task of TensorBoard; start it by "
+            "determined.exec.tensorboard: this is not a task of TensorBoard; start it by "
             "`resolute tensorboard start`\n"
         )
         return 1

@@ -119,7 +119,7 @@ class LaunchArgumentParser:
             trial, script = script[0], ()
         if trial is None and len(script) == 1 and is_trial_class(script[0]):
             raise UsageError(
-                f"error: {script[0]} is no script; did you mean --trial {script[0]}?", exit_code=2
+                f"error: {script[0]} is not a script; did you mean --trial {script[0]}?", exit_code=2
             )
         if trial is not None:
             if script:

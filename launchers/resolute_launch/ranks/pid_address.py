@@ -21,7 +21,9 @@ class PidAddress:
 
     def __post_init__(self) -> None:
         if not self._is_path and not self.text.rpartition(":")[2].isdecimal():
-            raise ValueError(f"{self.text!r} is no address: give the path of a socket, a port, or host:port")
+            raise ValueError(
+                f"{self.text!r} is not an address: give the path of a socket, a port, or host:port"
+            )
 
     def listen(self) -> socket.socket:
         """Returns a socket that listens here."""

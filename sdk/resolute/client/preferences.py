@@ -49,7 +49,7 @@ class Preferences:
             return {}
         except NotADirectoryError as error:
             raise FailedPreconditionError(
-                f"{self.path.parent} is no directory; let {HOME_VARIABLE} name one"
+                f"{self.path.parent} is not a directory; let {HOME_VARIABLE} name one"
             ) from error
         except (OSError, ValueError) as error:
             raise FailedPreconditionError(

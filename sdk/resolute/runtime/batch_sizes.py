@@ -56,6 +56,10 @@ def slot_batch_size(size: Any, slots: int) -> int:
     if size % slots:
         whole = size // slots * slots
         _log.warning(
-            "%s %d is no multiple of the %d slots: each batch has %d records", BATCH_SIZE, size, slots, whole
+            "%s %d is not a multiple of the %d slots: each batch has %d records",
+            BATCH_SIZE,
+            size,
+            slots,
+            whole,
         )
     return size // slots

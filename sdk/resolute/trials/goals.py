@@ -190,7 +190,7 @@ def cluster_goals(
 
     Raises:
         ValueError: Neither the config nor the script says how long to train.
-        TypeError: ``max_length`` is no length.
+        TypeError: ``max_length`` is not a length.
     """
     if is_time_driven(context):
         length = _fixed_length(context, max_length, global_batch_size)

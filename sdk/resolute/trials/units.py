@@ -82,7 +82,7 @@ class TrainUnit:
             TypeError: It is a list of points.
         """
         if not isinstance(self.value, int):
-            raise TypeError(f"{self!r} is no length: a number was expected, not a list")
+            raise TypeError(f"{self!r} is not a length: a number was expected, not a list")
         return self.value * self._size(epoch_length)
 
     def _size(self, epoch_length: int) -> int:

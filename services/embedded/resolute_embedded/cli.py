@@ -53,7 +53,9 @@ class _SlotCount(click.IntRange):
         """Reads the number."""
         if isinstance(value, str) and not value.lstrip("-").isdigit():
             self.fail(
-                f"{value!r} is no number; without --slots they are the GPUs, or else the cores.", param, ctx
+                f"{value!r} is not a number; without --slots they are the GPUs, or else the cores.",
+                param,
+                ctx,
             )
         return super().convert(value, param, ctx)
 

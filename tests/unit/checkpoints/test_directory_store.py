@@ -73,9 +73,9 @@ def test_every_fault_is_named(root: Path, store: DirectoryStore) -> None:
         "'short' has 2 bytes, not 3",
         "'missing' is not there",
         "'short/below' is not there",
-        "'directory' is no plain file",
-        "'short/' is no directory",
-        "'pipe' is no plain file",
+        "'directory' is not a plain file",
+        "'short/' is not a directory",
+        "'pipe' is not a plain file",
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_root_that_is_a_link_works(root: Path, tmp_path: Path) -> None:
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(root: Path, store: DirectoryStore) -> None:
     (root / ID).mkdir()
     os.mkfifo(root / ID / "model")
-    with pytest.raises(DataLossError, match="is no plain file"):
+    with pytest.raises(DataLossError, match="is not a plain file"):
         store.open(ID, "model", offset=0)
 
 

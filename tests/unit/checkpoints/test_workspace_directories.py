@@ -67,7 +67,7 @@ def test_no_link_that_was_left_there_is_followed(root: Path, tmp_path: Path, pla
         planted.touch()
     else:
         planted.symlink_to(elsewhere if kind == "link" else tmp_path / "nowhere")
-    with pytest.raises(FailedPreconditionError, match=f"{planted} is no directory"):
+    with pytest.raises(FailedPreconditionError, match=f"{planted} is not a directory"):
         make(root)
     assert list(elsewhere.iterdir()) == []
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o700

@@ -34,7 +34,7 @@ def test_what_is_no_number_is_named() -> None:
 def test_slots_are_a_number() -> None:
     result = CliRunner().invoke(up, ["--slots", "gpu"])
     assert result.exit_code == 2
-    assert "'gpu' is no number; without --slots they are the GPUs, or else the cores." in result.output
+    assert "'gpu' is not a number; without --slots they are the GPUs, or else the cores." in result.output
 
 
 def test_a_password_in_another_encoding_is_named(tmp_path: Path) -> None:
@@ -42,4 +42,4 @@ def test_a_password_in_another_encoding_is_named(tmp_path: Path) -> None:
     file.write_bytes("secret".encode("utf-16"))
     result = CliRunner().invoke(determined, ["http://127.0.0.1:1", "--password-file", str(file)])
     assert isinstance(result.exception, InvalidArgumentError)
-    assert f"the password in {file} is no text in UTF-8" in str(result.exception)
+    assert f"the password in {file} is not text in UTF-8" in str(result.exception)

@@ -248,7 +248,7 @@ def test_plugins_bring_commands(installed: Callable[..., None], capsys: pytest.C
     assert run(["hello", "--help"], program="resolute") == 0
     assert "Print the versions" in capsys.readouterr().out
     assert run(["broken"], program="resolute") == 1
-    assert "the command broken, is no click command" in capsys.readouterr().err
+    assert "the command broken, is not a click command" in capsys.readouterr().err
     assert run(["gone"], program="resolute") == 1
     assert "the command gone cannot be loaded" in capsys.readouterr().err
 

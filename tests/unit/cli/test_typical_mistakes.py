@@ -48,7 +48,7 @@ COMMAND_LINES = {
     "e pause abc": "'abc' is not the number or UUID of an experiment; `resolute experiment list`",
     "checkpoint download abc": "'abc' is not the UUID of a checkpoint; `resolute checkpoint list` lists them",
     "trial export 1 --output x": "x must end with .csv or .parquet",
-    "up --slots gpu": "'gpu' is no number; without --slots they are the GPUs, or else the cores",
+    "up --slots gpu": "'gpu' is not a number; without --slots they are the GPUs, or else the cores",
     "up --slots 0": "0 is not in the range x>=1",
     "up --prot 8080": "Did you mean one of: '--host', '--port'",
     "init tensorflow x": "'tensorflow' is not one of 'pytorch', 'lightning', 'hf', 'keras', 'core'",
@@ -160,7 +160,7 @@ def test_a_home_that_cannot_be_written_names_what_to_do(
     # A file in the place of a home.
     monkeypatch.setenv("RESOLUTE_HOME", __file__)
     assert run(["config", "list"], program="resolute") == 1
-    assert "is no directory; let RESOLUTE_HOME name one" in capsys.readouterr().err
+    assert "is not a directory; let RESOLUTE_HOME name one" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("here")

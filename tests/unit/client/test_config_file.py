@@ -98,7 +98,7 @@ def test_overrides_reach_into_maps_and_make_missing_ones() -> None:
         ("name", "'name' sets nothing"),
         ("=1", "'=1' sets nothing"),
         ("a..b=1", "sets nothing"),
-        ("searcher.name.x=1", "cannot set searcher.name.x: searcher.name is 'single', which is no map"),
+        ("searcher.name.x=1", "cannot set searcher.name.x: searcher.name is 'single', which is not a map"),
         ("a={", "the value of a, line 1, column 2: not valid YAML"),
     ],
 )

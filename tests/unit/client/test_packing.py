@@ -136,7 +136,7 @@ def test_detignore_below_the_root_is_a_file_like_others(code: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1"])
 def test_a_pattern_file_in_another_encoding_is_named_with_the_remedy(code: Path, encoding: str) -> None:
     (code / ".detignore").write_bytes("données\n".encode(encoding))
-    with pytest.raises(InvalidArgumentError, match=r"code/\.detignore is no text in UTF-8: save it in that"):
+    with pytest.raises(InvalidArgumentError, match=r"code/\.detignore is not text in UTF-8: save it in that"):
         packed(code)
 
 

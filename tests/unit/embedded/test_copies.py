@@ -101,7 +101,7 @@ def test_an_adopted_copy_leaves_processes_and_resources_of_the_original_alone(
         (state.runs / "t.1/0/remains/link").symlink_to(shared)
         (state.runs / "t.1/0/spool").mkdir()
         (state.runs / "t.1/0/spool/rank0.metrics").write_bytes(b"reports")
-        with pytest.raises(FailedPreconditionError, match=r"1 containers .* it is no copy"):
+        with pytest.raises(FailedPreconditionError, match=r"1 containers .* it is not a copy"):
             adopt_copy(state, take_over=False)
         copy = copy_of(state, tmp_path / "copy")
         for _ in range(2):

@@ -92,7 +92,7 @@ def test_the_home_of_another_user_is_refused(state: StateDirectory) -> None:
 
 def test_a_file_is_no_home(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(FailedPreconditionError, match="is no directory"):
+    with pytest.raises(FailedPreconditionError, match="is not a directory"):
         make_private(StateDirectory(Home(tmp_path / "file")))
 
 

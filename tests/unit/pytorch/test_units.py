@@ -63,5 +63,5 @@ def test_what_is_no_number_is_refused(value: Any) -> None:
 
 
 def test_a_list_is_no_length() -> None:
-    with pytest.raises(TypeError, match="is no length"):
+    with pytest.raises(TypeError, match="is not a length"):
         Epoch([1, 2]).steps(5)

@@ -36,10 +36,10 @@ def test_an_order_that_is_missing_or_incomplete_says_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="no launch order"):
         LaunchOrder.read(path)
     path.write_text("[]")
-    with pytest.raises(InvalidArgumentError, match="is no launch order"):
+    with pytest.raises(InvalidArgumentError, match="is not a launch order"):
         LaunchOrder.read(path)
     path.write_text("{")
-    with pytest.raises(InvalidArgumentError, match="is no launch order"):
+    with pytest.raises(InvalidArgumentError, match="is not a launch order"):
         LaunchOrder.read(path)
     path.write_text('{"allocation_id": "a"}')
     with pytest.raises(InvalidArgumentError, match="master"):

@@ -170,7 +170,7 @@ def test_bad_yaml_is_refused_with_its_place(
         ),
         (
             ("code/const.yaml", "code", "--config", "name.x=1"),
-            "error: cannot set name.x: name is 'digits', which is no map",
+            "error: cannot set name.x: name is 'digits', which is not a map",
         ),
         (
             ("code/const.yaml", "code", "-i", "code/train.py"),

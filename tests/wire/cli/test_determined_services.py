@@ -70,4 +70,4 @@ def test_machines_are_named_as_they_are_listed(served: None, determined: Command
     assert determined("agent", "enable", name).code == 0
     assert determined("slot", "disable", name, "0").code == 0
     assert determined("slot", "enable", name, "0").code == 0
-    assert "is no machine such as" in determined("agent", "enable", "gpu-node").err
+    assert "is not a machine such as" in determined("agent", "enable", "gpu-node").err

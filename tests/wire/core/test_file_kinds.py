@@ -173,7 +173,7 @@ def _no_text(path: Path) -> None:
     [
         (_pipe, r"odd is neither a file nor a directory, .*; remove it and repeat"),
         (_dangling, r"odd is a link that leads nowhere, .*; remove it and repeat"),
-        (_no_text, r"odd\\xff has a name that is no text in UTF-8, .*; rename it and repeat"),
+        (_no_text, r"odd\\xff has a name that is not text in UTF-8, .*; rename it and repeat"),
     ],
 )
 def test_what_is_no_file_is_refused_and_nothing_is_seen(

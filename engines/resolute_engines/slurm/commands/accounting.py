@@ -132,7 +132,7 @@ def ended_jobs(printed: str, *, name: str) -> list[Job]:
     for line in printed.splitlines():
         fields = line.split("|", len(_COLUMNS) - 1)
         if len(fields) < len(_COLUMNS) or not fields[0].isdecimal():
-            raise DataLossError(f"sacct printed a line that is no job: {line[:200]!r}")
+            raise DataLossError(f"sacct printed a line that is not a job: {line[:200]!r}")
         number, state, exit_code, named = fields
         # "CANCELLED by 1000" has the user's number.
         word, _, by = state.partition(" ")

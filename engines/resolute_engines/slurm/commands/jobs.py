@@ -123,7 +123,7 @@ def _job(fields: str, name: str) -> Job:
     number, _, rest = fields.partition("|")
     word, bar, reason = rest.partition("|")
     if not bar or not number.isdecimal():
-        raise DataLossError(f"squeue printed a line that is no job: {fields[:200]!r}")
+        raise DataLossError(f"squeue printed a line that is not a job: {fields[:200]!r}")
     return Job(
         id=int(number),
         name=name,

@@ -39,7 +39,7 @@ class _MachineType(_MachineParam):
         pool, _, number = str(value).rpartition("/")
         if not number.isdecimal():
             self.fail(
-                f"{value!r} is no machine such as 0 or default/0; `resolute agent list` shows them.",
+                f"{value!r} is not a machine such as 0 or default/0; `resolute agent list` shows them.",
                 param,
                 ctx,
             )

@@ -54,7 +54,7 @@ class Overview:
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Print it once, as when the output is no terminal.")
+@click.option("--once", is_flag=True, help="Print it once, as when the output is not a terminal.")
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.5),

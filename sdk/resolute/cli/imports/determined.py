@@ -100,7 +100,7 @@ def _sign_in(master: Master, user: str, password_file: Path | None) -> None:
             password = password_file.read_text(encoding="utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise InvalidArgumentError(
-                f"the password in {password_file} is no text in UTF-8: save the file in that encoding"
+                f"the password in {password_file} is not text in UTF-8: save the file in that encoding"
             ) from error
     else:
         prompt = f"Password of {user} at {master.address}"

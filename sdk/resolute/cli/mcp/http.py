@@ -75,7 +75,7 @@ def token_from(path: Path) -> str:
         write_atomically(path, token)
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
-            f"the token in {path} is no text in UTF-8; delete the file for a new one"
+            f"the token in {path} is not text in UTF-8; delete the file for a new one"
         ) from error
     if len(token) < _SHORTEST_TOKEN:
         raise InvalidArgumentError(

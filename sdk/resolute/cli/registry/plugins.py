@@ -52,7 +52,7 @@ class PluginCommand(LazyCommand):
                 ) from error
             raise click.ClickException(f"the command {self.name} cannot be loaded: {error}") from error
         if not isinstance(command, click.Command):
-            raise click.ClickException(f"{self.target}, the command {self.name}, is no click command")
+            raise click.ClickException(f"{self.target}, the command {self.name}, is not a click command")
         return command
 
 

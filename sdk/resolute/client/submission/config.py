@@ -146,7 +146,7 @@ def _set(config: dict[str, Any], fields: Sequence[str], value: Any) -> None:
             below = config[field] = {}
         if not isinstance(below, dict):
             raise InvalidConfigError(
-                f"cannot set {'.'.join(fields)}: {'.'.join(fields[:depth])} is {below!r}, which is no map"
+                f"cannot set {'.'.join(fields)}: {'.'.join(fields[:depth])} is {below!r}, which is not a map"
             )
         config = below
     config[fields[-1]] = value

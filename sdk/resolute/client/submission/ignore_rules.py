@@ -44,7 +44,7 @@ class IgnoreRules:
         except OSError as error:
             raise InvalidArgumentError(f"cannot read {path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise InvalidArgumentError(f"{path} is no text in UTF-8: save it in that encoding") from error
+            raise InvalidArgumentError(f"{path} is not text in UTF-8: save it in that encoding") from error
         except ValueError as error:  # also pathspec's own errors
             raise InvalidArgumentError(f"{path} is not a list of patterns: {error}") from error
 

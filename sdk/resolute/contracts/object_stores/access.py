@@ -70,5 +70,5 @@ def parse_address(address: str, *, field: str) -> SplitResult:
     ):
         return url
     # The text itself may hold a secret.
-    message = f"{field} is no address of a store; write it as https://host or http://host:port"
+    message = f"{field} is not the address of a store; write it as https://host or http://host:port"
     raise InvalidArgumentError(message, violations=[Violation(field, message)])

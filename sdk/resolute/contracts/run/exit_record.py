@@ -98,7 +98,7 @@ class ExitRecord:
             ValueError: It has values that none has.
         """
         if not isinstance(content, Mapping) or "exit_code" not in content:
-            raise ValueError("it is no object with an exit_code")
+            raise ValueError("it is not an object with an exit_code")
         known = {name: value for name, value in content.items() if name in _FIELDS}
         for name, value in known.items():
             if not _FIELDS[name](value):

@@ -30,7 +30,7 @@ class GpuUsage:
         if content is None:
             return None
         if not isinstance(content, Mapping):
-            raise ValueError("what GPUs did is no object")  # noqa: TRY004  # the caller knows of damage as ValueError
+            raise ValueError("the usage of GPUs is not an object")  # noqa: TRY004  # the caller knows of damage as ValueError
         amounts = {name: content.get(name) for name in ("energy_joules", "busy_seconds", "measured_seconds")}
         for name, amount in amounts.items():
             unknown = amount is None and name == "energy_joules"

@@ -72,9 +72,9 @@ class LaunchOrder:
         try:
             content = read_json(path)
         except ValueError as failure:
-            raise InvalidArgumentError(f"{path} is no launch order: {failure}") from failure
+            raise InvalidArgumentError(f"{path} is not a launch order: {failure}") from failure
         if content is None:
-            raise InvalidArgumentError(f"there is no launch order at {path}; a resource manager writes one")
+            raise InvalidArgumentError(f"there is no launch order at {path}; an engine writes one")
         return cls.from_json(content, source=str(path))
 
     @classmethod

@@ -83,7 +83,7 @@ def _text(content: bytes) -> str:
     try:
         content.decode()
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError("it is no text in UTF-8; encode it so") from error
+        raise InvalidArgumentError("it is not text in UTF-8; encode it so") from error
     return "text/plain"
 
 

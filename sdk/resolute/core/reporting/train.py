@@ -345,7 +345,7 @@ class TrainContext:
             self._record.report_progress(share)
         else:
             error = ValueError(f"progress is {progress!r:.80}; a number from 0 to 1 was expected")
-            self._omissions.leave_out("progress that is no number from 0 to 1", error)
+            self._omissions.leave_out("progress that is not a number from 0 to 1", error)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Replaces the free metadata of the trial.

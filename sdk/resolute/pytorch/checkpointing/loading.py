@@ -143,7 +143,7 @@ def _read_description(directory: Path) -> dict[str, Any]:
         return described
     metadata = directory / METADATA_FILE
     assert metadata.exists(), (
-        f"{directory} is no checkpoint: it holds neither {LOAD_DATA_FILE} nor {METADATA_FILE}"
+        f"{directory} is not a checkpoint: it holds neither {LOAD_DATA_FILE} nor {METADATA_FILE}"
     )
     older: dict[str, Any] = json.loads(metadata.read_text())
     config = older.get("experiment_config") or {}

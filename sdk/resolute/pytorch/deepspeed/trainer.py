@@ -25,7 +25,7 @@ class Trainer(PyTorchTrainer):
     def __init__(self, trial: Any, context: DeepSpeedTrialContext) -> None:
         if not isinstance(trial, DeepSpeedTrial):
             raise TypeError(
-                f"a {type(trial).__name__} is no trial: its class must be derived from "
+                f"a {type(trial).__name__} is not a trial: its class must be derived from "
                 "resolute.pytorch.deepspeed.DeepSpeedTrial"
             )
         self._set_up(trial, context, EngineComponentFactory(trial, context))

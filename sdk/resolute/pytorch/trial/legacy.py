@@ -37,7 +37,7 @@ def adapt_trial(trial: Any, context: PyTorchTrialContext) -> PyTorchTrial:
         return adapter(trial, context)
     if not isinstance(trial, PyTorchTrial):
         raise TypeError(
-            f"a {type(trial).__name__} is no trial: its class must be derived from "
+            f"a {type(trial).__name__} is not a trial: its class must be derived from "
             "resolute.pytorch.PyTorchTrial"
         )
     return trial

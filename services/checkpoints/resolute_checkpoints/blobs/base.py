@@ -106,7 +106,7 @@ class BlobStore(Protocol):
         """Opens one file at an offset, for reading.
 
         Raises:
-            DataLossError: The file is missing, or is no plain file within the checkpoint.
+            DataLossError: The file is missing, or is not a plain file within the checkpoint.
         """
 
     def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:

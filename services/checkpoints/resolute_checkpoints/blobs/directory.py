@@ -114,7 +114,7 @@ class DirectoryStore:
                 raise _damaged(checkpoint_id, path, "is not there") from error
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
-                raise _damaged(checkpoint_id, path, "is no plain file")
+                raise _damaged(checkpoint_id, path, "is not a plain file")
             stream = os.fdopen(descriptor, "rb")
             stream.seek(offset)
             return stream
@@ -210,9 +210,9 @@ class _Inspection:
 
 def _compare(file: File, facts: os.stat_result) -> Fault | None:
     if file.is_directory:
-        return None if stat.S_ISDIR(facts.st_mode) else Fault(file.path, "is no directory")
+        return None if stat.S_ISDIR(facts.st_mode) else Fault(file.path, "is not a directory")
     if not stat.S_ISREG(facts.st_mode):
-        return Fault(file.path, "is no plain file")
+        return Fault(file.path, "is not a plain file")
     if facts.st_size != file.size:
         return Fault(file.path, f"has {facts.st_size} bytes, not {file.size}")
     return None

@@ -76,7 +76,7 @@ def _enter(parent: int, path: Path) -> int:
     except OSError as error:
         if path.is_symlink() or not path.is_dir():
             raise FailedPreconditionError(
-                f"{path} is no directory, and must be one: see who put it there, and remove it"
+                f"{path} is not a directory, and must be one: see who put it there, and remove it"
             ) from error
         raise
 

@@ -208,7 +208,7 @@ def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset
     """
     unknown = [state for state in states if state not in _STATES]
     if unknown:
-        raise invalid_field("states", f"holds {unknown[0]}, which is no state that a checkpoint can have")
+        raise invalid_field("states", f"holds {unknown[0]}, which is not a state that a checkpoint can have")
     return frozenset(_STATES[state] for state in states)
 
 

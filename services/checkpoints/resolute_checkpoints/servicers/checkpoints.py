@@ -415,7 +415,9 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.DeleteExperimentTensorBoardFilesResponse:
         """Removes the TensorBoard files of an experiment."""
         if request.experiment_number <= 0:
-            raise invalid("experiment_number", f"{request.experiment_number} is no number of an experiment")
+            raise invalid(
+                "experiment_number", f"{request.experiment_number} is not the number of an experiment"
+            )
         storage = checkpoint_messages.to_storage(request.storage)
         await self._deletions.delete_tensorboard_files(storage, request.experiment_number)
         return messages.DeleteExperimentTensorBoardFilesResponse()

@@ -83,7 +83,7 @@ def restore(source: Path, state: StateDirectory, *, take_over: bool) -> None:
     """
     path = state.home.path
     if not (source / "databases").is_dir() or not (source / state.cluster_file.name).is_file():
-        raise FailedPreconditionError(f"{source} is no backup; `resolute backup DIRECTORY` makes one")
+        raise FailedPreconditionError(f"{source} is not a backup; `resolute backup DIRECTORY` makes one")
     if path.exists() and any(path.iterdir()):
         raise FailedPreconditionError(f"{path} is not empty; let RESOLUTE_HOME name a new directory")
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -122,7 +122,7 @@ def adopt_copy(state: StateDirectory, *, take_over: bool, url: str = "") -> None
         running = state.live_runs()
         if running:
             raise FailedPreconditionError(
-                f"{running} containers of trials run in {state.home.path}: it is no copy. Start it with "
+                f"{running} containers of trials run in {state.home.path}: it is not a copy. Start it with "
                 "`resolute up`; if it was moved, move it back first"
             )
         for folder in state.runs.iterdir() if state.runs.is_dir() else ():

@@ -62,7 +62,7 @@ def open_private(path: str, flags: int) -> int:
 def _require_own(home: Path) -> None:
     status = home.stat()
     if not stat.S_ISDIR(status.st_mode):
-        raise FailedPreconditionError(f"{home} is no directory; {_OWN}")
+        raise FailedPreconditionError(f"{home} is not a directory; {_OWN}")
     if status.st_uid != os.geteuid():
         raise FailedPreconditionError(
             f"{home} belongs to user {status.st_uid}, this is user {os.geteuid()}; {_OWN}"

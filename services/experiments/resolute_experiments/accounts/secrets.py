@@ -94,7 +94,7 @@ def require_named(connection: Connection, experiment: Experiment, config: Mappin
     names = _names(config)
     if absent := sorted(names - _found(connection, experiment, names).keys()):
         reason = (
-            f"{absent[0]!r} is no secret of {experiment.owner} or of workspace {experiment.workspace!r}; "
+            f"{absent[0]!r} is not a secret of {experiment.owner} or of workspace {experiment.workspace!r}; "
             f"`resolute secret set {absent[0]}` sets it"
         )
         raise refused_config(Violation("environment.secrets", reason))
@@ -156,7 +156,7 @@ def _check(name: str, value: str) -> None:
     if not NAME.fullmatch(name):
         raise invalid(
             "name",
-            f"{name[:80]!r} is no name of a secret: 1 to 64 letters, digits and . _ -, the first no sign",
+            f"{name[:80]!r} is not a name of a secret: 1 to 64 letters, digits and . _ -, the first no sign",
         )
     size = len(value.encode())
     if len(value) < SHORTEST or size > LONGEST_BYTES or "\0" in value:

@@ -84,7 +84,7 @@ def overlaps(policies: ConfigPolicies, above: ConfigPolicies | None) -> Iterator
 
 def _invariant_faults(invariants: Any) -> Iterator[Fault]:
     if not isinstance(invariants, dict):
-        yield Fault("invariant_config", "it is no map", "a map of fields of an experiment's config")
+        yield Fault("invariant_config", "it is not a map", "a map of fields of an experiment's config")
         return
     for name in PLACES:
         if invariants.get(name) is not None:

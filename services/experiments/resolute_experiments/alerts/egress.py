@@ -108,7 +108,7 @@ def checked_addresses(host: str, port: int, *, allowed: Collection[Network]) -> 
     for address in addresses:
         if not _is_reachable(address, allowed):
             raise FailedPreconditionError(
-                f"{host} leads to {address}, which is no public address; the operator allows it by "
+                f"{host} leads to {address}, which is not a public address; the operator allows it by "
                 "RESOLUTE_ALERTS_ALLOWED"
             )
     return list(dict.fromkeys(addresses))

@@ -187,7 +187,7 @@ def _passed(rule: Mapping[str, Any], change: TrialValidations, metric: str) -> I
     value, at = change.last_value, change.last_steps
     above, below, age = rule.get("above"), rule.get("below"), rule.get("no_improvement")
     if rule.get("nan") and value is None:
-        yield "nan", f"{metric} is no number at step {at}"
+        yield "nan", f"{metric} is not a number at step {at}"
     if above is not None and value is not None and value > above:
         yield f"above-{above}", f"{metric} is {value:.6g} at step {at}, above {above}"
     if below is not None and value is not None and value < below:

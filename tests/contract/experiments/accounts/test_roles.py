@@ -147,7 +147,7 @@ async def _members_lead_their_workspaces_alone(
 
 
 async def _wrong_roles_are_refused(admin: Calls, ada: User, vision: int) -> None:
-    with pytest.raises(InvalidArgumentError, match="member is no role in a workspace"):
+    with pytest.raises(InvalidArgumentError, match="member is not a role in a workspace"):
         await admin.assign(ada, vision, MEMBER)
     with pytest.raises(NotFoundError, match="user 999 does not exist"):
         await admin.assign(User("nobody", Role.MEMBER, 999), vision, VIEWER)

@@ -161,7 +161,7 @@ def test_a_config_that_names_no_secret_of_its_owner_is_refused(world: World) -> 
     world.names(["HF_TOKEN=hub"])
     world.put("hub", "of bob himself", user="bob")
     with pytest.raises(
-        InvalidConfigError, match=r"environment\.secrets: 'hub' is no secret of ada or of workspace"
+        InvalidConfigError, match=r"environment\.secrets: 'hub' is not a secret of ada or of workspace"
     ):
         require()
     world.put("hub", "of the workspace", workspace=world.workspace)
@@ -197,9 +197,9 @@ def test_what_is_stored_is_encrypted_for_its_place_alone(world: World) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("../hub", "a value to keep", "is no name of a secret"),
-        ("", "a value to keep", "is no name of a secret"),
-        ("h" * 65, "a value to keep", "is no name of a secret"),
+        ("../hub", "a value to keep", "is not a name of a secret"),
+        ("", "a value to keep", "is not a name of a secret"),
+        ("h" * 65, "a value to keep", "is not a name of a secret"),
         ("hub", "short", "of 8 characters"),
         ("hub", "a value\0to keep", "text without NUL"),
         ("hub", "v" * (32 * 1024 + 1), "to 32768 bytes"),

@@ -68,7 +68,7 @@ def list_directory(root: Path) -> dict[str, int]:
             relative.encode()
             status = path.stat()
         except UnicodeEncodeError as failure:
-            raise _unsupported(path, "has a name that is no text in UTF-8", remedy="rename it") from failure
+            raise _unsupported(path, "has a name that is not text in UTF-8", remedy="rename it") from failure
         except FileNotFoundError as failure:
             raise _unsupported(path, "is a link that leads nowhere") from failure
         if stat.S_ISDIR(status.st_mode):

@@ -99,8 +99,8 @@ def _check_link(path: Path, *, root: Path, name: Path) -> None:
         outside = True  # links that lead to each other
     if target.is_absolute() or outside:
         raise FailedPreconditionError(
-            f"{name} is a link that leads to {target}, which is no part of the checkpoint: copy the file, or "
-            "link by a relative path within the directory"
+            f"{name} is a link that leads to {target}, which is not part of the checkpoint: copy the file, "
+            "or link by a relative path within the directory"
         )
 
 

@@ -63,4 +63,6 @@ def check_identifier(checkpoint_id: str) -> None:
         InvalidArgumentError: It may lead elsewhere.
     """
     if not checkpoint_id or checkpoint_id.startswith(".") or "/" in checkpoint_id or "\0" in checkpoint_id:
-        raise InvalidArgumentError(f"{checkpoint_id!r} is no identifier of a checkpoint: a UUID was expected")
+        raise InvalidArgumentError(
+            f"{checkpoint_id!r} is not an identifier of a checkpoint: a UUID was expected"
+        )

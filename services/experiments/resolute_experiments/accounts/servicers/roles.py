@@ -39,7 +39,7 @@ class RolesServicer(roles_service_pb2_grpc.RolesServiceServicer):
         workspace_id = required_id(request.workspace_id, field="workspace_id")
         role = role_of(request.role, field="role")
         if role is Role.MEMBER:
-            raise invalid("role", "member is no role in a workspace; remove the user's role there instead")
+            raise invalid("role", "member is not a role in a workspace; remove the user's role there instead")
         now = self._core.clock.time()
 
         def work(connection: Connection) -> WorkspaceRole:

@@ -73,7 +73,7 @@ def _check(changes: Mapping[str, str]) -> None:
     for name, value in changes.items():
         if not _NAME.fullmatch(name):
             raise invalid(
-                "settings", f"{name[:80]!r} is no name of a setting: 1 to 64 letters, digits and . _ -"
+                "settings", f"{name[:80]!r} is not a name of a setting: 1 to 64 letters, digits and . _ -"
             )
         if len(value) > _MAX_CHARACTERS:
             raise invalid(

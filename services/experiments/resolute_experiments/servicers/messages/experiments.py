@@ -41,7 +41,7 @@ def experiment_state(number: int) -> ExperimentState:
         name = experiment_pb2.ExperimentState.Name(number)  # type: ignore[arg-type]
         return ExperimentState(name.removeprefix("EXPERIMENT_STATE_"))
     except ValueError as error:
-        raise invalid("states", f"states holds {number}, which is no state of an experiment") from error
+        raise invalid("states", f"states holds {number}, which is not a state of an experiment") from error
 
 
 def experiment_kind(number: experiment_pb2.ExperimentKind.ValueType) -> ExperimentKind:
@@ -61,7 +61,7 @@ def trial_state(number: int) -> TrialState:
         name = trial_pb2.TrialState.Name(number)  # type: ignore[arg-type]
         return TrialState(name.removeprefix("TRIAL_STATE_"))
     except ValueError as error:
-        raise invalid("states", f"states holds {number}, which is no state of a trial") from error
+        raise invalid("states", f"states holds {number}, which is not a state of a trial") from error
 
 
 def experiment_state_number(state: ExperimentState) -> experiment_pb2.ExperimentState.ValueType:
