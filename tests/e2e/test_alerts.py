@@ -65,7 +65,7 @@ def test_people_are_told_of_failures_values_and_what_scripts_say(tmp_path: Path)
         assert told["experiment"]["state"] == "ERROR"
         assert told["experiment"]["link"] == "http://page/experiments/1"
         assert (told["alert"]["title"], told["alert"]["level"]) == ("Halfway", "warn")
-        assert "no number at step 1" in told["metric"]["text"]
+        assert "not a number at step 1" in told["metric"]["text"]
         assert all(len(times) == 1 for times in servers.received.times["webhook"].values())
         log = own.run("resolute", "alert", "log").stdout
         assert "Halfway" in log

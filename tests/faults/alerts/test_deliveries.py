@@ -154,7 +154,7 @@ def test_receivers_that_answer_are_told_within_seconds_whatever_the_others_do(sc
     # Had they waited for a hostile one, it would be for its deadline of ten seconds each.
     assert waits[int(len(waits) * 0.99)] <= 10.0, waits[-5:]
     problems = {each.endpoint: each.problem for each in scene.latest() if each.problem}
-    assert "no public address" in problems["forbidden"]
+    assert "not a public address" in problems["forbidden"]
     assert "status 307" in problems["redirecting"]
     # Neither a redirect nor another address led there.
     assert received.keys("secret") == set()

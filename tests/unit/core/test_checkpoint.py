@@ -251,7 +251,7 @@ def test_a_manifest_cannot_reach_outside(world: World, model: Path, tmp_path: Pa
 @pytest.mark.parametrize("name", ["..", "a/b", "", "."])
 def test_an_identifier_cannot_reach_outside(tmp_path: Path, name: str) -> None:
     context = DummyCheckpointContext(DummyDistributedContext(), DirectoryStore(tmp_path / "store"))
-    with pytest.raises(InvalidArgumentError, match="no identifier of a checkpoint"):
+    with pytest.raises(InvalidArgumentError, match="not an identifier of a checkpoint"):
         context.delete(name)
 
 

@@ -151,7 +151,7 @@ def test_an_identifier_leads_nowhere_else(context: core.Context, name: str, tmp_
         lambda: context.checkpoint.get_metadata(name),
         lambda: context.checkpoint.download(name, tmp_path / "back"),
     ):
-        with pytest.raises(InvalidArgumentError, match="no identifier of a checkpoint"):
+        with pytest.raises(InvalidArgumentError, match="not an identifier of a checkpoint"):
             use()
 
 

@@ -52,8 +52,8 @@ def test_each_user_has_settings_of_their_own_and_those_that_are_not_named_stay(p
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"a b": "x"}, "no name of a setting"),
-        ({"n" * 65: "x"}, "no name of a setting"),
+        ({"a b": "x"}, "not a name of a setting"),
+        ({"n" * 65: "x"}, "not a name of a setting"),
         ({"columns": "x" * 4097}, "at most 4096"),
         ({f"s{number}": "x" for number in range(101)}, "at most 100 settings"),
     ],

@@ -72,7 +72,7 @@ def test_what_has_not_ended_and_other_names_are_left_out(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["x|FAILED|1:0|a", "7|FAILED|a", "", "7_1|FAILED|1:0|a"])
 def test_line_of_another_form_is_refused(line: str) -> None:
-    with pytest.raises(DataLossError, match="no job"):
+    with pytest.raises(DataLossError, match="not a job"):
         ended_jobs(f"{line}\n", name="a")
 
 

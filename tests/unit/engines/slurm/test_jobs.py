@@ -47,7 +47,7 @@ def test_job_that_is_being_ended_still_runs_as_does_one_in_a_state_of_newer_vers
 
 @pytest.mark.parametrize("line", ["one|RUNNING|None|a|", "1|RUNNING|a|", "1|a|"])
 def test_line_of_another_form_is_refused(line: str) -> None:
-    with pytest.raises(DataLossError, match="no job"):
+    with pytest.raises(DataLossError, match="not a job"):
         parse_jobs(line, named=named("a"))
 
 

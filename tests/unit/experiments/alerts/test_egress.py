@@ -40,7 +40,7 @@ def test_addresses_that_are_not_public_are_refused_unless_the_operator_allows_th
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     found = [(family, socket.SOCK_STREAM, 6, "", (address, 443))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    with pytest.raises(FailedPreconditionError, match="no public address"):
+    with pytest.raises(FailedPreconditionError, match="not a public address"):
         egress.checked_addresses("rebound.example.org", 443, allowed=())
     plain = ipaddress.ip_address(address)
     mapped = plain.ipv4_mapped if isinstance(plain, ipaddress.IPv6Address) else None
@@ -63,7 +63,7 @@ def test_what_nat64_leads_to_is_checked(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert look_up("64:ff9b::808:808")
     assert look_up("64:ff9b::a00:1", "10.0.0.0/8")
-    with pytest.raises(FailedPreconditionError, match="no public address"):
+    with pytest.raises(FailedPreconditionError, match="not a public address"):
         look_up("64:ff9b::a00:1")
 
 
