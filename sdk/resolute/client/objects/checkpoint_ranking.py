@@ -90,9 +90,12 @@ def _by_metric(
 ) -> list[ValidatedCheckpoint]:
     sign = -1.0 if order_by is OrderBy.DESCENDING else 1.0
 
-    def key(item: ValidatedCheckpoint) -> tuple[bool, float]:
+    def key(item: ValidatedCheckpoint) -> tuple[bool, float, int, int]:
         value = item.value(metric)
-        return (value is None, 0.0 if value is None else sign * value)
+        # Of equal ones the earlier, as everywhere: of the first trial, and of its first steps.
+        number = item.trial.id if item.trial is not None else 0
+        rank = 0.0 if value is None else sign * value
+        return (value is None, rank, number, item.checkpoint.steps_completed)
 
     return sorted(items, key=key)
 
