@@ -66,7 +66,9 @@ def apart(folder: Path, *, variables: Mapping[str, str] | None = None) -> Iterat
         with (folder / "etc/experiments.env").open("a") as file:
             file.writelines(f"{name}={value}\n" for name, value in (variables or {}).items())
         deployment.run(deployment.page_script(number=0))
-        start(deployment, *deployment.units)
+        for unit in deployment.units:
+            # One after the other: their imports would hold each other up.
+            start(deployment, unit)
         (address,) = re.findall(r"RESOLUTE_MASTER=(\S+)", deployment.page_script(number=1))
         authority, token = folder / "etc/authority.pem", folder / "var/operator-token"
         yield Apart(address, authority, deployment.units, token)
