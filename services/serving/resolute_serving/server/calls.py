@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from grpc_status import rpc_status
 
 from resolute import errors
 from resolute.contracts.calls.client_version import CLIENT_HEADER
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.tracing import Spans
 from resolute_serving.auth.access_lookup import AccessLookup
 from resolute_serving.auth.authorization import authorize
@@ -38,6 +39,8 @@ from resolute_serving.server.error_bounds import bounded_message, bounded_metada
 
 UNREAD_SECONDS = 60.0
 """How long an answer of a stream may wait for its client."""
+REQUEST_SECONDS = 10.0
+"""How long the request of a caller may take whose token was not seen yet."""
 TRACE_HEADER = "x-resolute-trace"
 _TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _log = structlog.get_logger("rpc")
@@ -83,7 +86,11 @@ class Calls(grpc.GenericRpcHandler):
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         """The wrapped handler of a call; None if there is none."""
         call = self.find(handler_call_details.method)
-        return None if call is None else call.rpc_handler
+        if call is None:
+            return None
+        metadata = dict(handler_call_details.invocation_metadata or ())
+        known = self._gate.access.knows(str(metadata.get("authorization", "")))
+        return call.rpc_handler if known else call.wary_handler
 
     def find(self, method: str) -> Call | None:
         """A call by its full name, ``/package.Service/Method``; None if there is none."""
@@ -138,15 +145,20 @@ class Call:
         self._many = handler.unary_stream or handler.stream_stream
         # Requests come as bytes: they are read when their caller is known.
         codecs = {"request_deserializer": None, "response_serializer": handler.response_serializer}
-        make = {
+        makers = {
             (False, False): grpc.unary_unary_rpc_method_handler,
             (True, False): grpc.stream_unary_rpc_method_handler,
             (False, True): grpc.unary_stream_rpc_method_handler,
             (True, True): grpc.stream_stream_rpc_method_handler,
-        }[self._streams_requests, bool(handler.response_streaming)]
-        serve = self.stream if handler.response_streaming else self.single
-        self.rpc_handler: grpc.RpcMethodHandler[Any, Any] = make(serve, **codecs)
-        """What gRPC calls."""
+        }
+        streams = bool(handler.response_streaming)
+        serve = self.stream if streams else self.single
+        self.rpc_handler: grpc.RpcMethodHandler[Any, Any] = makers[self._streams_requests, streams](
+            serve, **codecs
+        )
+        """What gRPC calls once the request is there."""
+        self.wary_handler: grpc.RpcMethodHandler[Any, Any] = makers[True, streams](serve, **codecs)
+        """What it calls before: strangers, who may send none, are refused without waiting for it."""
 
     async def single(self, data: Any, context: Any) -> Any:
         """Answers a call with one response."""
@@ -157,7 +169,7 @@ class Call:
                 with self._gate.access.stream(token):
                     response = await self._in_turn(self._with_requests(data, context))
             else:
-                response = await self._in_turn(self._with_request(data, context))
+                response = await self._in_turn(self._with_request(await _request(data), context))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
             refusal = self._refusal(error, began)
         else:
@@ -179,7 +191,7 @@ class Call:
                 if self._streams_requests:
                     await self._in_turn(self._with_requests(data, context))
                 else:
-                    await self._in_turn(self._with_request(data, context))
+                    await self._in_turn(self._with_request(await _request(data), context))
         except grpc.aio.InternalError:
             # So a write fails whose client is gone before gRPC cancels this call.
             self._done("CANCELLED", began)
@@ -271,6 +283,24 @@ class Call:
         _line.write(self._method, code, seconds, **facts)
         if gate.spans is not None:
             send_call(gate.spans, self._method, code, seconds)
+
+
+async def _request(data: Any) -> Any:
+    """The request of a call that has one: it is there, or comes soon.
+
+    Raises:
+        DeadlineError: It does not.
+        InvalidArgumentError: The call has none.
+    """
+    if hasattr(data, "__aiter__"):
+        return await in_time(_first(data), REQUEST_SECONDS, "the request")
+    return data
+
+
+async def _first(requests: AsyncIterator[bytes]) -> bytes:
+    async for request in requests:
+        return request
+    raise errors.InvalidArgumentError("the call has no request; send one, which may be empty")
 
 
 async def _open(context: Any) -> None:

@@ -43,6 +43,10 @@ _log = structlog.get_logger("server")
 
 _HANDSHAKE_SECONDS = 10
 _MOST_CONNECTIONS = 20_000
+_MOST_CALLS_OF_CONNECTION = 20_000
+"""A gateway passes on the calls of all its clients by one connection."""
+MOST_CALLS = 40_000
+"""Calls at a time, streams among them. Each takes some 20 KiB before anything of it is known."""
 _SECONDS_OF_STREAMS = 1.0
 """That open streams get to end by themselves when the server stops."""
 _OPTIONS: tuple[tuple[str, int], ...] = (
@@ -55,6 +59,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.server.max_pending_requests_hard_limit", 40_000),
     # Two servers on one port must be an error, not a lottery.
     ("grpc.so_reuseport", 0),
+    ("grpc.max_concurrent_streams", _MOST_CALLS_OF_CONNECTION),
     # A connection that says nothing holds a descriptor.
     ("grpc.server_handshake_timeout_ms", _HANDSHAKE_SECONDS * 1000),
 )
@@ -68,6 +73,10 @@ def server_options() -> tuple[tuple[str, int], ...]:
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     connections = min(_MOST_CONNECTIONS, descriptors // 2)
     return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", connections))
+
+
+def _new_server() -> grpc.aio.Server:
+    return grpc.aio.server(options=server_options(), maximum_concurrent_rpcs=MOST_CALLS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,10 +147,10 @@ class Server:
             spans=self._spans,
         )
         """What it answers."""
-        self._server = grpc.aio.server(options=server_options())
+        self._server = _new_server()
         self._servers = [self._server]
         if settings.runs is not None:
-            self._servers.append(grpc.aio.server(options=server_options()))
+            self._servers.append(_new_server())
         for server in self._servers:
             server.add_generic_rpc_handlers((self.calls,))
         self._health = HealthServicer()

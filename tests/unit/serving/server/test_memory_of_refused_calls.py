@@ -85,6 +85,10 @@ class Access:
 
     def note_peer(self, metadata: Any, *, direct: str) -> None: ...
 
+    def knows(self, header: str) -> bool:
+        """Knows everyone."""
+        return True
+
     def note_refusal(self, method: str, error: Exception) -> None: ...
 
     async def authenticate(self, method: str, header: str) -> None: ...

@@ -33,6 +33,10 @@ class EndingAccess:
     def note_peer(self, metadata: Any, *, direct: str) -> None:
         """Notes nothing."""
 
+    def knows(self, header: str) -> bool:
+        """Knows everyone."""
+        return True
+
     def note_refusal(self, method: str, error: Exception) -> None:
         """Counts nothing."""
 

@@ -1,0 +1,94 @@
+"""Callers who open calls and send no request: strangers are refused, and others are not waited for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from support.services.in_process import Running, serving
+
+from resolute_experiments.blueprint import BLUEPRINT
+from resolute_serving.server import calls, grpc_server
+
+ACCESS = "/resolute.api.experiments.v1.AccessService"
+MINE, PUBLIC = f"{ACCESS}/GetCurrentUser", f"{ACCESS}/GetSignInMethods"
+WATCH = "/resolute.api.experiments.v1.ExperimentsService/WatchExperiments"
+
+
+async def never() -> AsyncIterator[bytes]:
+    await asyncio.Event().wait()
+    yield b""
+
+
+def tried(tmp_path: Path, scenario: Callable[[Running, grpc.aio.Channel], Awaitable[None]]) -> None:
+    async def body() -> None:
+        async with (
+            serving([BLUEPRINT], tmp_path) as running,
+            grpc.aio.insecure_channel(running.address) as channel,
+        ):
+            await scenario(running, channel)
+
+    asyncio.run(asyncio.wait_for(body(), 120))
+
+
+async def code(call: Any) -> grpc.StatusCode:
+    found: grpc.StatusCode = await call.code()
+    return found
+
+
+def test_a_stranger_who_sends_nothing_is_refused_without_waiting(tmp_path: Path) -> None:
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        for token in ((), (("authorization", "Bearer a.b.c"),)):
+            stub: Any = channel.stream_unary(MINE)
+            assert await code(stub(never(), metadata=token)) is grpc.StatusCode.UNAUTHENTICATED
+            stream: Any = channel.stream_stream(WATCH)
+            assert await code(stream(never(), metadata=token)) is grpc.StatusCode.UNAUTHENTICATED
+
+    tried(tmp_path, scenario)
+
+
+def test_a_request_that_does_not_come_ends_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.1)
+
+    async def none() -> AsyncIterator[bytes]:
+        return
+        yield b""
+
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        stub: Any = channel.stream_unary(PUBLIC)
+        assert await code(stub(never())) is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert await code(stub(none())) is grpc.StatusCode.INVALID_ARGUMENT
+
+    tried(tmp_path, scenario)
+
+
+def test_calls_beyond_what_a_server_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_server, "MOST_CALLS", 5)
+
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        stub: Any = channel.stream_unary(PUBLIC)
+        opened = [stub(never()) for _ in range(12)]
+        codes = [await code(call) for call in opened]
+        assert set(codes) == {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+        one: Any = channel.unary_unary(PUBLIC)
+        await one(b"")
+
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 2.0)
+    tried(tmp_path, scenario)
+
+
+def test_first_and_later_calls_with_a_token_are_answered_alike(tmp_path: Path) -> None:
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        metadata = (("authorization", f"Bearer {running.user_token()}"),)
+        stub: Any = channel.unary_unary(MINE)
+        answers = [await stub(b"", metadata=metadata) for _ in range(3)]
+        assert answers[0]
+        assert len(set(answers)) == 1
+
+    tried(tmp_path, scenario)
