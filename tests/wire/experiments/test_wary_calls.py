@@ -55,8 +55,8 @@ def test_a_request_that_does_not_come_ends_its_call(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.1)
 
     async def none() -> AsyncIterator[bytes]:
-        return
-        yield b""
+        for request in list[bytes]():
+            yield request
 
     async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
         stub: Any = channel.stream_unary(PUBLIC)
