@@ -21,7 +21,7 @@ from resolute_experiments.store.schema import trials as trials_table
 from resolute_experiments.store.schema import users, workspaces
 
 MOST_STUCK = 10
-"""Trials of one job of which is said that they do not move."""
+"""Trials of one job that are listed as not moving."""
 
 
 @dataclass(frozen=True, kw_only=True)
