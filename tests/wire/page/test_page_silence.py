@@ -77,7 +77,12 @@ async def be_away(visit: Visit) -> None:
         await status.get_by_text("live", exact=True).wait_for()
 
         errors: list[str] = []
-        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+
+        def note(message: Any) -> None:
+            if message.type == "error":
+                errors.append(message.text)
+
+        page.on("console", note)
         began = asyncio.get_running_loop().time()
         await asyncio.to_thread(gateway.kill)
         await status.get_by_text("reconnecting").wait_for()
