@@ -83,6 +83,11 @@ def test_what_a_former_process_writes_is_refused_and_it_learns_of_it(
         note(old, "after")
     note(new, "of the next")
     assert notes(new) == ["before", "of the next"]
+    # It can still read, but nothing that it would act on.
+    assert notes(old) == ["before", "of the next"]
+    with pytest.raises(FencedError):
+        asyncio.run(old.read_fenced(lambda connection: connection.execute(sa.select(TABLE)).all()))
+    assert len(asyncio.run(new.read_fenced(lambda c: c.execute(sa.select(TABLE)).all()))) == 2
     former.begin(lost.set)
     assert lost.wait(60)
     old.close()

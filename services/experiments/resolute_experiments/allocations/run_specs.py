@@ -40,6 +40,7 @@ class RunSpecs:
         Raises:
             UnavailableError: Its checkpoints need a directory, and the service that makes it does not answer.
             FailedPreconditionError: The directory cannot be made.
+            FencedError: Another process serves the cluster now, and the run may be its own.
         """
         run = await self._with_directory(run, pool)
 
@@ -56,7 +57,7 @@ class RunSpecs:
                 checkpoint_directory=run.checkpoint_directory,
             )
 
-        return await self.database.read(work)
+        return await self.database.read_fenced(work)
 
     async def _with_directory(self, run: runs.Run, pool: Pool) -> runs.Run:
         """Gives a run the directory of its workspace, where its pool has such for its checkpoints.

@@ -103,6 +103,7 @@ class Database:
         self._max_waiting = max_waiting
         self.name = name
         self.url = url
+        self._fence = fence
         self._group_limit = group_limit
         self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages, fence=fence)
         self._reader_engine = create_engine(url, name=name, writes=False, fence=fence)
@@ -128,6 +129,17 @@ class Database:
     def engine(self) -> Engine:
         """The engine of the writer, for migrations before the service starts."""
         return self._writer_engine
+
+    async def read_fenced(self, work: Work[T]) -> T:
+        """Reads what this process is about to do elsewhere, such as a run that it launches.
+
+        Only a transaction that writes passes the fence: a former process can still read, and what it reads
+        may be the business of its successor.
+
+        Raises:
+            FencedError: Another process serves the cluster now.
+        """
+        return await (self.read(work) if self._fence is None else self.write(work))
 
     async def write(self, work: Work[T], *, order: str = "") -> T:
         """Runs ``work`` in a transaction and returns its result once that is durable.

@@ -21,6 +21,7 @@ from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.store import experiments, runs, schema, trials
 from resolute_serving.database.engine import Database
+from resolute_serving.database.fence import FencedError
 from resolute_serving.server.bootstrap import upgrade
 
 BOXES = Pool(name="boxes", checkpoint_directories=("/other", "/srv/checkpoints"))
@@ -157,5 +158,22 @@ def test_a_run_whose_directory_cannot_be_made_is_not_launched_without_one(tmp_pa
             one.directories.fails = False
             spec = await one.specs.allocation(await one.run(), [], pool=BOXES)
             assert spec.checkpoint_directory
+
+    asyncio.run(body())
+
+
+def test_a_process_that_serves_no_longer_is_given_no_run_to_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body() -> None:
+        async with case(tmp_path, shared(host_path="/srv")) as one:
+            run = await one.run()
+
+            async def fenced(work: object) -> None:
+                raise FencedError("another process serves this cluster now")
+
+            monkeypatch.setattr(one.database, "read_fenced", fenced)
+            with pytest.raises(FencedError):
+                await one.specs.allocation(run, [], pool=BOXES)
 
     asyncio.run(body())
