@@ -144,12 +144,15 @@ class ProcessTree:
             Who is left: empty unless the kernel does not let go of them.
         """
         deadline = time.monotonic() + timeout
-        while members := self.members():
-            for member in members:
+        killed = set[ProcessIdentity]()
+        # One that was killed has left the tree once its parents are gone, perhaps before it has ended itself.
+        while left := {*self.members(), *(each for each in killed if each.is_alive())}:
+            for member in left:
                 with contextlib.suppress(PermissionError):
                     member.send(signal.SIGKILL)
             if time.monotonic() > deadline:
-                return members
+                return sorted(left, key=lambda each: each.pid)
+            killed |= left
             time.sleep(_POLL_SECONDS)
         return []
 

@@ -153,6 +153,20 @@ def test_the_orphans_of_a_dead_leader_are_found_by_their_mark(tmp_path: Path) ->
         assert not any(alive(pid) for pid in children)
 
 
+def test_who_was_killed_is_left_until_it_has_ended_although_the_tree_has_lost_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with running("echo ready; sleep 60") as process:
+        pids(process)
+        identity = ProcessIdentity.of(process.pid)
+        assert identity is not None
+        seen = iter([[identity]])
+        monkeypatch.setattr(ProcessTree, "members", lambda _: next(seen, []))
+        monkeypatch.setattr(ProcessIdentity, "send", lambda *_: True)  # it takes its time to end
+        tree = ProcessTree(leader=identity, variable=b"NOBODY_HAS=this")
+        assert tree.end(timeout=0.05) == [identity]
+
+
 def test_a_dead_leaders_session_without_any_mark_is_left_alone(tmp_path: Path) -> None:
     with running("sleep 61 & echo $!; echo ready; wait") as process:
         (child,) = pids(process)
