@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import resolute_serving.core_log  # noqa: F401 - before gRPC is imported
+import resolute_serving.observability.core_log  # noqa: F401 - before gRPC is imported
 
 # isort: split
 import asyncio

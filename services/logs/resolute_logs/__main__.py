@@ -1,6 +1,6 @@
 """``python -m resolute_logs`` serves logs alone."""
 
-import resolute_serving.core_log  # noqa: F401 - before gRPC is imported
+import resolute_serving.observability.core_log  # noqa: F401 - before gRPC is imported
 from resolute_logs.blueprint import BLUEPRINT
 from resolute_serving.server.bootstrap import main
 

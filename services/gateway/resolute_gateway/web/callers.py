@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from resolute_gateway.settings import Network
-from resolute_serving.fair_steps import FairSteps
+from resolute_serving.bounds.fair_steps import FairSteps
 
 current_caller: ContextVar[str] = ContextVar("current_caller", default="")
 """Who makes the request that is being answered, as gRPC names peers; empty outside of requests."""

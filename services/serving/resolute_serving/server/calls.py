@@ -30,7 +30,7 @@ from resolute_serving.auth.tokens import VerifiedToken
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader, own_message
 from resolute_serving.context import Anonymous, User, current_principal, current_trace, new_trace
-from resolute_serving.fair_steps import FairSteps
+from resolute_serving.bounds.fair_steps import FairSteps
 from resolute_serving.observability.call_log import CallLog
 from resolute_serving.observability.call_spans import send_call
 from resolute_serving.observability.gauges import CallCounts

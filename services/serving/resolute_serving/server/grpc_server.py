@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2_grpc
 from grpc_reflection.v1alpha._async import ReflectionServicer
 from grpc_reflection.v1alpha.reflection import SERVICE_NAME
 
-import resolute_serving.core_log  # noqa: F401 - for servers of all programs
+import resolute_serving.observability.core_log  # noqa: F401 - for servers of all programs
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.contracts.calls.message_sizes import MAX_ANSWER_BYTES
 from resolute.contracts.clock import SYSTEM_CLOCK

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-import resolute_serving.core_log  # noqa: F401 - what is tried
+import resolute_serving.observability.core_log  # noqa: F401 - what is tried
 
 _SERVER = r"""
 import asyncio, socket, struct
@@ -55,7 +55,9 @@ def run(program: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, env=environment, capture_output=True, check=False, timeout=120)
 
 
-@pytest.mark.parametrize(("first", "written"), [("resolute_serving.core_log", False), ("sys", True)])
+@pytest.mark.parametrize(
+    ("first", "written"), [("resolute_serving.observability.core_log", False), ("sys", True)]
+)
 def test_frames_of_strangers_leave_nothing_in_the_log(first: str, written: bool) -> None:
     server = run(_SERVER.replace("{first}", first))
     assert server.returncode == 0, server.stderr

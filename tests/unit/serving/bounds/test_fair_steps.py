@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resolute_serving.fair_steps import FairSteps
+from resolute_serving.bounds.fair_steps import FairSteps
 
 STEPS = 50
 

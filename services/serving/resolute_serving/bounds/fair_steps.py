@@ -32,7 +32,7 @@ class FairSteps:
         self._most = most
         self._left = most
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
-        self._counts = False
+        self._scheduled = False
         """Whether the end of the present pass is scheduled, at which the count of steps starts again."""
 
     async def run(self, work: Coroutine[Any, Any, R], *, of: Hashable) -> R:
@@ -76,20 +76,20 @@ class FairSteps:
         """Waits until the present pass has a step left."""
         if self._left and not self._waiting:
             self._left -= 1
-            self._count()
+            self._schedule()
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(of, deque()).append(turn)
-        self._count()
+        self._schedule()
         yield from turn
 
-    def _count(self) -> None:
-        if not self._counts:
-            self._counts = True
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
             asyncio.get_running_loop().call_soon(self._next_pass)
 
     def _next_pass(self) -> None:
-        self._counts, self._left = False, self._most
+        self._scheduled, self._left = False, self._most
         while self._left and self._waiting:
             of = next(iter(self._waiting))
             queue = self._waiting.pop(of)
@@ -100,4 +100,4 @@ class FairSteps:
                 turn.set_result(None)
                 self._left -= 1
         if self._left < self._most:
-            self._count()
+            self._schedule()
