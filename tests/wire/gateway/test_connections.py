@@ -193,21 +193,24 @@ def test_a_process_without_descriptors_closes_connections_and_goes_on(
             opened_here.close()
 
 
-def test_grpc_takes_half_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("servers", "closed"), [(1, 20), (2, 25)])
+def test_grpc_takes_half_of_the_descriptors_for_all_servers_of_a_process(
+    monkeypatch: pytest.MonkeyPatch, servers: int, closed: int
+) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (20, 20))
 
     async def scenario() -> int:
-        server = grpc.aio.server(options=grpc_server.server_options())
+        server = grpc.aio.server(options=grpc_server.server_options(servers=servers))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(30)]
-        closed = sum(await asyncio.gather(*(asyncio.to_thread(_ended, client) for client in clients)))
+        ended = sum(await asyncio.gather(*(asyncio.to_thread(_ended, client) for client in clients)))
         for client in clients:
             client.close()
         await server.stop(0)
-        return closed
+        return ended
 
-    assert asyncio.run(scenario()) == 20
+    assert asyncio.run(scenario()) == closed
 
 
 def _ended(client: socket.socket) -> bool:

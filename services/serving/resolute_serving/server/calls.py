@@ -27,10 +27,10 @@ from resolute_serving.auth.authorization import authorize
 from resolute_serving.auth.call_access import CallAccess
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.tokens import VerifiedToken
+from resolute_serving.bounds.fair_steps import FairSteps
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader, own_message
 from resolute_serving.context import Anonymous, User, current_principal, current_trace, new_trace
-from resolute_serving.bounds.fair_steps import FairSteps
 from resolute_serving.observability.call_log import CallLog
 from resolute_serving.observability.call_spans import send_call
 from resolute_serving.observability.gauges import CallCounts
@@ -88,9 +88,9 @@ class Calls(grpc.GenericRpcHandler):
         call = self.find(handler_call_details.method)
         if call is None:
             return None
-        metadata = dict(handler_call_details.invocation_metadata or ())
-        known = self._gate.access.knows(str(metadata.get("authorization", "")))
-        return call.rpc_handler if known else call.wary_handler
+        metadata = handler_call_details.invocation_metadata or ()
+        header = next((value for name, value in metadata if name == "authorization"), "")
+        return call.rpc_handler if self._gate.access.knows(str(header)) else call.wary_handler
 
     def find(self, method: str) -> Call | None:
         """A call by its full name, ``/package.Service/Method``; None if there is none."""

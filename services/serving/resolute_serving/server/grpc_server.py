@@ -65,18 +65,17 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
 )
 
 
-def server_options() -> tuple[tuple[str, int], ...]:
+def server_options(*, servers: int = 1) -> tuple[tuple[str, int], ...]:
     """Options of every gRPC server: limits on messages, calls and connections.
 
     At most half of the process's descriptors are for connections: its databases and files need the others.
+
+    Args:
+        servers: Servers of the process, which share them.
     """
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    connections = min(_MOST_CONNECTIONS, descriptors // 2)
+    connections = min(_MOST_CONNECTIONS, descriptors // 2) // servers
     return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", connections))
-
-
-def _new_server() -> grpc.aio.Server:
-    return grpc.aio.server(options=server_options(), maximum_concurrent_rpcs=MOST_CALLS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,12 +146,15 @@ class Server:
             spans=self._spans,
         )
         """What it answers."""
-        self._server = _new_server()
-        self._servers = [self._server]
-        if settings.runs is not None:
-            self._servers.append(_new_server())
-        for server in self._servers:
-            server.add_generic_rpc_handlers((self.calls,))
+        count = 1 if settings.runs is None else 2
+        self._servers = [
+            grpc.aio.server(
+                handlers=(self.calls,),
+                options=server_options(servers=count),
+                maximum_concurrent_rpcs=MOST_CALLS // count,
+            )
+            for _ in range(count)
+        ]
         self._health = HealthServicer()
         self.health_monitor = HealthMonitor(
             services, calls=counts, set_health=self._set_health, clock=SYSTEM_CLOCK
@@ -184,9 +186,9 @@ class Server:
         listener = Listener(
             host=settings.host, port=settings.port, tls=settings.tls, insecure=settings.insecure
         )
-        self.port = listener.add_to(self._server)
+        self.port = listener.add_to(self._servers[0])
         if settings.second is not None:
-            self.second_port = settings.second.add_to(self._server)
+            self.second_port = settings.second.add_to(self._servers[0])
         if settings.runs is not None:
             settings.runs.add_to(self._servers[-1])
         for server in self._servers:
