@@ -86,10 +86,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
         UnavailableError: The port is taken, or trials still look for the services at another that is.
     """
     cluster_id = state.cluster_id()
-    port = choose_port(state, asked=options.port)
-    runs_port = choose_runs_port(state, leave=options.port is not None, besides=port)
-    # Before any run is launched, which looks there for the services of every later start.
-    state.write_runs_port(runs_port)
+    port, runs_port = _choose_ports(state, options)
     address = f"127.0.0.1:{port}"
     remote = RemoteAccess.prepare(state, options.remote)
     keys = KeyFile(state.signing_key)
@@ -112,10 +109,8 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
         serves=(lambda: True) if term is None else term.is_held,
         remote=remote,
     )
-    runs_address = f"127.0.0.1:{runs_port}"
-    experiments = _experiments(
-        state, options, environment, address=runs_address, remote=remote, http_url=http.url
-    )
+    runs = f"127.0.0.1:{runs_port}"
+    experiments = _experiments(state, options, environment, address=runs, remote=remote, http_url=http.url)
     others = [
         _create(blueprint, state, peers=peers, cluster_id=cluster_id, term=term)
         for blueprint in SUPPORTING_SERVICES
@@ -144,6 +139,15 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     await peers.close()
     await asyncio.gather(loading, return_exceptions=True)
     state.home.endpoint_file.unlink(missing_ok=True)
+
+
+def _choose_ports(state: StateDirectory, options: Options) -> tuple[int, int]:
+    """The port of people, and that of runs."""
+    port = choose_port(state, asked=options.port)
+    runs_port = choose_runs_port(state, abandon=options.port is not None, taken=port)
+    # Before any run is launched, which looks there for the services of every later start.
+    state.write_runs_port(runs_port)
+    return port, runs_port
 
 
 def _server_settings(

@@ -167,12 +167,17 @@ def test_a_copied_home_and_what_it_inherited_are_found(state: StateDirectory) ->
     assert "the files of 1 are kept" in found(copy, "inherited checkpoints").detail
 
 
-def test_port_that_another_program_took_is_found(state: StateDirectory) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
+@pytest.mark.parametrize("own", [False, True], ids=["of both", "of runs"])
+def test_port_that_another_program_took_is_found(state: StateDirectory, *, own: bool) -> None:
+    with socket.socket() as other, socket.socket() as free:
+        for each in (other, free):
+            each.bind(("127.0.0.1", 0))
         other.listen()
-        port = other.getsockname()[1]
-        state.write_endpoint(address=f"127.0.0.1:{port}", cluster_id="c", token="t")
+        taken, of_people = other.getsockname()[1], free.getsockname()[1]
+        free.close()
+        state.write_endpoint(address=f"127.0.0.1:{of_people if own else taken}", cluster_id="c", token="t")
+        if own:
+            state.write_runs_port(taken)
         state.home.endpoint_file.unlink()
         assert found(state, "port").status is Status.WARNING
 

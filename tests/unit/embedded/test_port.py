@@ -83,15 +83,15 @@ def test_runs_find_the_services_at_the_port_of_the_last_start(state: StateDirect
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
     state.write_runs_port(port)
-    assert choose_runs_port(state, leave=False, besides=0) == port
+    assert choose_runs_port(state, abandon=False, taken=0) == port
     state.write_runs_port(taken)
     with pytest.raises(UnavailableError, match=rf"port {taken} is taken .* 1 containers .* --port N"):
-        choose_runs_port(state, leave=False, besides=0)
-    assert choose_runs_port(state, leave=True, besides=0) not in {0, taken}
+        choose_runs_port(state, abandon=False, taken=0)
+    assert choose_runs_port(state, abandon=True, taken=0) not in {0, taken}
 
 
 def test_runs_get_a_port_that_people_have_not(state: StateDirectory) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
     state.write_runs_port(port)
-    assert choose_runs_port(state, leave=False, besides=port) not in {0, port}
+    assert choose_runs_port(state, abandon=False, taken=port) not in {0, port}

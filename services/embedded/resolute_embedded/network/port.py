@@ -23,30 +23,30 @@ def choose_port(state: StateDirectory, *, asked: int | None = None) -> int:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
     # Trials that were launched before runs had a port of their own look for the services here.
-    return _choose(state, asked=asked, last=state.last_port(), sought=not state.last_runs_port())
+    return _choose(state, asked=asked, last=state.last_port(), has_runs=not state.last_runs_port())
 
 
-def choose_runs_port(state: StateDirectory, *, leave: bool, besides: int) -> int:
+def choose_runs_port(state: StateDirectory, *, abandon: bool, taken: int) -> int:
     """Chooses the port at which the runs of this machine look for the services.
 
     Args:
         state: The home.
-        leave: Whether trials that still run may be left alone, because somebody asked for a new port.
-        besides: Port that must not be chosen, though it looks free.
+        abandon: Whether trials that still run may be left alone, because somebody asked for a new port.
+        taken: Port that was chosen for people, and is not bound yet.
 
     Raises:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
     last = state.last_runs_port()
-    while (port := _choose(state, asked=None, last=last, sought=not leave)) == besides:
+    while (port := _choose(state, asked=None, last=last, has_runs=not abandon)) == taken:
         last = 0
     return port
 
 
-def _choose(state: StateDirectory, *, asked: int | None, last: int, sought: bool) -> int:
+def _choose(state: StateDirectory, *, asked: int | None, last: int, has_runs: bool) -> int:
     if not asked and last and _is_free(last):
         return last
-    waiting = state.live_runs() if last and asked != last and sought else 0
+    waiting = state.live_runs() if last and asked != last and has_runs else 0
     if waiting and not asked:
         raise UnavailableError(
             f"port {last} is taken by another program, and {waiting} containers of trials that still run "
