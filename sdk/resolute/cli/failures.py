@@ -17,6 +17,7 @@ import click
 from resolute import errors
 from resolute.cli.options.settings import Settings
 from resolute.client.connection.endpoint import TOKEN_VARIABLE, NoClusterError
+from resolute.rpc.connection_causes import TLS_MISMATCH
 
 _LISTS = {
     "workspace": "`resolute workspace list` lists all workspaces, `resolute workspace create` creates one",
@@ -144,14 +145,14 @@ def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
     if settings is None or endpoint is None:
         return []
     if isinstance(error, errors.UnauthenticatedError):
-        if settings.by_password() or "password is wrong" in str(error):
+        if settings.by_password():
             return []  # the message names the password, which is what was sent
         sign_in = f"`resolute user login NAME` signs in; or give a token of that cluster in {TOKEN_VARIABLE}"
         if not endpoint.token() and endpoint.token_origin.startswith("from "):
             return [f"  {sign_in}"]  # a file that is not there, or holds no token, is not worth naming
         return [f"  {endpoint.address} refused the token ({endpoint.token_origin}); {sign_in}"]
     if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):
-        if "expects TLS" in str(error):
+        if TLS_MISMATCH in str(error):
             return ["  `-m https://HOST:PORT` speaks TLS, and `-m http://HOST:PORT` does not"]
         return [f"  {endpoint.remedy}"]
     return []

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+TLS_MISMATCH = "one side expects TLS and the other does not"
 _CAUSES = (
     ("connection refused", "nothing listens there"),
     ("http2 header with status", "what answers there is no gRPC service"),
     ("name resolution", "its name is not known"),
     ("dns", "its name is not known"),
-    ("wrong_version_number", "one side expects TLS and the other does not"),
+    ("wrong_version_number", TLS_MISMATCH),
     ("certificate has expired", "its certificate has expired"),
     ("peer name", "its certificate is for another name"),
     ("hostname verification", "its certificate is for another name"),
     ("certificate", "its certificate is not trusted"),
-    ("handshake", "one side expects TLS and the other does not"),
-    ("ssl", "one side expects TLS and the other does not"),
+    ("handshake", TLS_MISMATCH),
+    ("ssl", TLS_MISMATCH),
     ("no route to host", "the network has no way there"),
     ("network is unreachable", "the network has no way there"),
     ("timed out", "it does not answer"),

@@ -31,6 +31,7 @@ def login(settings: Settings, name: str, sso: bool, piped: bool, fingerprint: st
 
     if sso and (name or piped):
         raise click.UsageError("--sso takes no NAME and no password: the provider knows both")
+    settings.signs_in = True
     confirmed = _confirm_certificate(settings, fingerprint, asks=not piped)
     if sso:
         log_in_with_provider(settings)

@@ -21,6 +21,8 @@ class Settings:
     def __init__(self, *, master: str = "", user: str = "") -> None:
         self.master = master
         self.user = user
+        self.signs_in = False
+        """Whether the command signs somebody in, and so sends no token."""
         self._services: Services | None = None
 
     def services(self) -> Services:
@@ -51,7 +53,7 @@ class Settings:
 
     def by_password(self) -> bool:
         """Whether calls were made by a password instead of the endpoint's token."""
-        return self._services is not None and self._services.session.by_password
+        return self.signs_in or (self._services is not None and self._services.session.by_password)
 
     def close(self) -> None:
         """Closes the connection."""
