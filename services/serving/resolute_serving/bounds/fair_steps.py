@@ -32,8 +32,6 @@ class FairSteps:
         self._most = most
         self._left = most
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
-        self._scheduled = False
-        """Whether the end of the present pass is scheduled, at which the count of steps starts again."""
 
     async def run(self, work: Coroutine[Any, Any, R], *, of: Hashable) -> R:
         """Awaits a coroutine in the current task, with a turn for each of its steps.
@@ -56,7 +54,7 @@ class FairSteps:
         raised: BaseException | None = None
         while True:
             # A task that is cancelled ends at once, and a generator that is closed cannot wait.
-            if not isinstance(raised, asyncio.CancelledError | GeneratorExit):
+            if not (isinstance(raised, asyncio.CancelledError | GeneratorExit) or self._takes()):
                 try:
                     yield from self._turn(of)
                 except BaseException as error:  # noqa: BLE001 - the work receives it
@@ -72,24 +70,26 @@ class FairSteps:
             except BaseException as error:  # noqa: BLE001 - the work receives the failure of its wait
                 raised = error
 
+    def _takes(self) -> bool:
+        """Takes one of the steps that are left, if no call waits for one."""
+        if not self._left or self._waiting:
+            return False
+        self._left -= 1
+        if not self._left:
+            self._end_pass()
+        return True
+
     def _turn(self, of: Hashable) -> Generator[Any, Any, None]:
-        """Waits until the present pass has a step left."""
-        if self._left and not self._waiting:
-            self._left -= 1
-            self._schedule()
-            return
+        """Waits for a later pass. Its end is scheduled: a call waits only while no step is left."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(of, deque()).append(turn)
-        self._schedule()
         yield from turn
 
-    def _schedule(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._next_pass)
+    def _end_pass(self) -> None:
+        asyncio.get_running_loop().call_soon(self._next_pass)
 
     def _next_pass(self) -> None:
-        self._scheduled, self._left = False, self._most
+        self._left = self._most
         while self._left and self._waiting:
             of = next(iter(self._waiting))
             queue = self._waiting.pop(of)
@@ -99,5 +99,5 @@ class FairSteps:
             if not turn.done():
                 turn.set_result(None)
                 self._left -= 1
-        if self._left < self._most:
-            self._schedule()
+        if not self._left:
+            self._end_pass()
