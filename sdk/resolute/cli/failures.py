@@ -153,6 +153,9 @@ def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
         return [f"  {endpoint.address} refused the token ({endpoint.token_origin}); {sign_in}"]
     if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):
         if TLS_MISMATCH in str(error):
-            return ["  `-m https://HOST:PORT` speaks TLS, and `-m http://HOST:PORT` does not"]
+            # gRPC names no side, but this one is known.
+            if endpoint.tls is None:
+                return [f"  the command asked without TLS: `-m https://{endpoint.address}` asks with it"]
+            return [f"  the command asked by TLS: `-m http://{endpoint.address}` asks without it"]
         return [f"  {endpoint.remedy}"]
     return []

@@ -11,6 +11,7 @@ from resolute.client.connection.endpoint import named_master, names_user
 from resolute.client.connection.home import HOME_VARIABLE, Home
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute.transfer.disk import is_full_disk
 
 OUTPUTS = ("table", "json", "csv")
 """What lists are printed as."""
@@ -83,10 +84,10 @@ class Preferences:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self.path, json.dumps(content, indent=2) + "\n")
         except OSError as error:
-            raise FailedPreconditionError(
-                f"cannot write {self.path}: {error.strerror}; let {HOME_VARIABLE} name a directory "
-                "that you may write"
-            ) from error
+            remedy = f"let {HOME_VARIABLE} name a directory that you may write"
+            if is_full_disk(error):
+                remedy = "free some space there, then repeat the command"
+            raise FailedPreconditionError(f"cannot write {self.path}: {error.strerror}; {remedy}") from error
 
 
 def preferred(master: str, user: str, environment: Mapping[str, str]) -> tuple[str, str]:

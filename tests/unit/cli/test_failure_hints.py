@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from resolute.cli.failures import explain
 from resolute.cli.options.settings import Settings
 from resolute.client.connection.endpoint import Endpoint
+from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import UnauthenticatedError, UnavailableError
 from resolute.rpc.connection_causes import connection_cause
 
@@ -33,13 +35,22 @@ def test_a_refused_sign_in_is_not_about_a_token(settings: Settings) -> None:
     assert explain(refused, settings) == "error: the password is wrong"
 
 
+MISMATCH = f"cannot reach host:1 ({connection_cause('Ssl handshake failed: WRONG_VERSION_NUMBER')})"
+
+
 @pytest.mark.parametrize(
-    ("details", "advice"),
+    ("tls", "advice"),
     [
-        ("Ssl handshake failed: WRONG_VERSION_NUMBER", "`-m https://HOST:PORT` speaks TLS"),
-        ("Connection refused", "start it"),
+        (ClientTls(), "the command asked by TLS: `-m http://host:1` asks without it"),
+        (None, "the command asked without TLS: `-m https://host:1` asks with it"),
     ],
 )
-def test_tls_on_one_side_has_advice_of_its_own(settings: Settings, details: str, advice: str) -> None:
-    failed = UnavailableError(f"cannot reach host:1 ({connection_cause(details)})")
-    assert advice in str(explain(failed, settings))
+def test_tls_on_one_side_has_advice_that_names_the_side(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tls: ClientTls | None, advice: str
+) -> None:
+    failed = UnavailableError("cannot reach host:1 (nothing listens there)")
+    assert explain(failed, settings) == f"error: {failed}\n  start it"
+    endpoint = settings.endpoint()
+    assert endpoint is not None
+    monkeypatch.setattr(Settings, "endpoint", lambda _: replace(endpoint, tls=tls))
+    assert explain(UnavailableError(MISMATCH), settings) == f"error: {MISMATCH}\n  {advice}"

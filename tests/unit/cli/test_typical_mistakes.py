@@ -163,6 +163,42 @@ def test_a_home_that_cannot_be_written_names_what_to_do(
     assert "is not a directory; let RESOLUTE_HOME name one" in capsys.readouterr().err
 
 
+def test_a_setting_that_finds_no_room_is_not_about_permission(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, content: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("resolute.client.preferences.write_atomically", full)
+    assert run(["config", "set", "output", "json"], program="resolute") == 1
+    said = f"error: cannot write {here}/home/settings.json: No space left on device; "
+    assert capsys.readouterr().err == f"{said}free some space there, then repeat the command\n"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("-m 127.0.0.1:1 user login ada", "--password-stdin reads it from standard input"),
+        ("-m 127.0.0.1:1 user change-password ada", "--password-stdin reads it from standard input"),
+        ("-m 127.0.0.1:1 user login", "Missing argument 'NAME'"),
+        ("import determined http://127.0.0.1:1", "--password-file names a file with it"),
+    ],
+)
+def test_without_a_terminal_no_password_is_asked_for(line: str, wanted: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from resolute.cli.main import main; main()", *line.split()],
+        input="a password",
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert done.returncode == 2
+    assert wanted in done.stderr
+    assert "arning" not in done.stderr
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("line", ["--version", "--help", "help errors", "config list", "completion bash"])
 def test_output_that_finds_no_room_is_one_sentence(line: str) -> None:

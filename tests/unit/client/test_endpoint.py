@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.client.connection import credentials
+from resolute.client.connection import credentials, discovery
 from resolute.client.connection.endpoint import find_endpoint, named_user, parse_address
 from resolute.client.connection.home import Home
 from resolute.client.connection.session import Session
@@ -65,6 +65,20 @@ def test_the_command_line_goes_before_the_environment_before_the_home(home: Path
     assert find_endpoint(environment=environment).address == "det:8080"
     environment = {"RESOLUTE_HOME": str(home), "DET_MASTER_ADDR": "addr"}
     assert find_endpoint(environment=environment).address == "addr:8080"
+
+
+def test_tls_is_not_dropped_for_the_plain_port_of_the_own_cluster(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {"RESOLUTE_HOME": str(home)}
+    monkeypatch.setattr(discovery, "grpc_address", lambda *_, **__: "")
+    for written in ("https://127.0.0.1:7000", "HTTPS://localhost:7000/"):
+        with pytest.raises(InvalidArgumentError, match=r"asks for TLS, .* without it: give 127.0.0.1:7000"):
+            find_endpoint(written, environment=environment)
+    assert find_endpoint("http://localhost:7000", environment=environment).token() == "own"
+    # A gateway with TLS may name that port.
+    monkeypatch.setattr(discovery, "grpc_address", lambda *_, **__: "127.0.0.1:7000")
+    assert find_endpoint("https://localhost:7001", environment=environment).token() == "own"
 
 
 def test_scripts_of_runs_use_the_token_of_the_run_and_no_other(home: Path) -> None:

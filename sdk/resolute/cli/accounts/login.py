@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 
 import click
@@ -32,11 +33,15 @@ def login(settings: Settings, name: str, sso: bool, piped: bool, fingerprint: st
     if sso and (name or piped):
         raise click.UsageError("--sso takes no NAME and no password: the provider knows both")
     settings.signs_in = True
-    confirmed = _confirm_certificate(settings, fingerprint, asks=not piped)
+    asks = not piped and sys.stdin.isatty()
+    confirmed = _confirm_certificate(settings, fingerprint, asks=asks)
     if sso:
         log_in_with_provider(settings)
         return
-    name = name or settings.user or click.prompt("User", err=True)
+    name = name or settings.user
+    if not name and not asks:
+        raise click.UsageError("Missing argument 'NAME'.")
+    name = name or click.prompt("User", err=True)
     endpoint = settings.services().session.endpoint
     device = credentials.device_file(endpoint.credential_file, name)
     password = ask(f"Password of {name}", piped=piped)
@@ -56,7 +61,7 @@ def _confirm_certificate(settings: Settings, fingerprint: str, *, asks: bool) ->
     Args:
         settings: Name the cluster.
         fingerprint: What the person knows of the certificate; empty to ask.
-        asks: Whether standard input has answers, and not a password.
+        asks: Whether a person answers at standard input.
 
     Returns:
         The certificate, if it was not trusted before.
@@ -81,7 +86,7 @@ def _confirm_certificate(settings: Settings, fingerprint: str, *, asks: bool) ->
     click.echo(f"  {actual}", err=True)
     if not fingerprint and not asks:
         raise FailedPreconditionError(
-            "with --password-stdin one cannot ask whether that is the cluster's: compare it with what "
+            "without a terminal one cannot ask whether that is the cluster's: compare it with what "
             f"`resolute up` printed, and add --fingerprint {actual}"
         )
     if not fingerprint:

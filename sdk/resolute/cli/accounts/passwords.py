@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -31,12 +33,27 @@ def ask(prompt: str, *, piped: bool, confirm: bool = False) -> str:
     """
     if piped:
         return sys.stdin.readline().rstrip("\r\n")
+    return hidden(
+        prompt, instead="--password-stdin reads it from standard input", confirmation_prompt=confirm, err=True
+    )
+
+
+def hidden(prompt: str, *, instead: str, **options: Any) -> str:
+    """Asks for a password at the terminal, which does not show it.
+
+    Args:
+        prompt: What a person is asked.
+        instead: What to do without a terminal.
+        **options: More for ``click.prompt``.
+
+    Raises:
+        click.UsageError: There is no terminal to ask at.
+    """
     try:
-        answer: str = click.prompt(prompt, hide_input=True, confirmation_prompt=confirm, err=True)
-    except click.Abort:
-        if sys.stdin.isatty():
-            raise
-        raise click.UsageError(
-            "there is no terminal to ask for the password at; --password-stdin reads it from standard input."
-        ) from None
+        with warnings.catch_warnings():
+            # getpass would warn, and then show what is typed.
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            answer: str = click.prompt(prompt, hide_input=True, **options)
+    except getpass.GetPassWarning:
+        raise click.UsageError(f"there is no terminal to ask for the password at; {instead}.") from None
     return answer

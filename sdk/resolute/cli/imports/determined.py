@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from resolute.cli.accounts.passwords import hidden
 from resolute.cli.options.settings import Settings
 from resolute.errors import InvalidArgumentError
 
@@ -104,7 +105,9 @@ def _sign_in(master: Master, user: str, password_file: Path | None) -> None:
             ) from error
     else:
         prompt = f"Password of {user} at {master.address}"
-        password = click.prompt(prompt, hide_input=True, default="", show_default=False)
+        password = hidden(
+            prompt, instead="--password-file names a file with it", default="", show_default=False
+        )
     master.sign_in(user, password)
 
 

@@ -81,7 +81,7 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
     Raises:
         NoClusterError: No cluster is named anywhere.
         FailedPreconditionError: A named file cannot be read.
-        InvalidArgumentError: The address is not one.
+        InvalidArgumentError: The address is not one, or asks for TLS where the cluster of the home has none.
     """
     home = Home.from_environment(environment)
     local = home.read_endpoint()
@@ -98,6 +98,11 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
     tls = find_tls(master, home, environment)
     address, http_url = _addresses_of(master, tls)
     if local is not None and _same(local.address, address):
+        if _asks_for_tls(master) and not http_url:
+            raise InvalidArgumentError(
+                f"{master} asks for TLS, and the cluster of this machine listens there without it: "
+                f"give {local.address}"
+            )
         return _local_endpoint(local, home, environment)
     given = _given_token(home.credential_file(address), environment)
     token, token_origin = given or _remote_token(local, home)
@@ -162,7 +167,11 @@ def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientT
         except FailedPreconditionError as error:
             raise FailedPreconditionError(f"{variable}: {error}") from error
     confirmed = trust.read(home, parse_address(master))
-    return confirmed or (ClientTls() if master.lower().startswith("https://") else None)
+    return confirmed or (ClientTls() if _asks_for_tls(master) else None)
+
+
+def _asks_for_tls(master: str) -> bool:
+    return master.lower().startswith("https://")
 
 
 def _addresses_of(master: str, tls: ClientTls | None) -> tuple[str, str]:
