@@ -26,7 +26,7 @@ HALVING = "{name: adaptive_asha, metric: loss, max_trials: 2, max_length: 4}"
 SUBMISSIONS = {
     "entrypoint=python3 trian.py": "did you mean 'train.py'?",
     "entrypoint=train:MyTrial": "the entrypoint 'train:MyTrial' names a class that train does not have",
-    "entrypoint=python3 silent.py": "no trial has reported searcher.metric 'loss', nor any other validation",
+    "entrypoint=python3 silent.py": "a script reports it by context.train.report_validation_metrics(steps",
     "entrypoint=/usr/bin/python3 -I train.py": "begin the entrypoint with python3, which is",
     "entrypoint=python3 data.py": "there is no file /nowhere/cifar.bin",
     "entrypoint=python3 misnamed.py": "KeyError: 'learning_rate'",
@@ -91,4 +91,4 @@ def test_a_search_by_operations_that_no_trial_completes_is_no_success(
     done = cluster.det(*SUBMIT, f"searcher={HALVING}", *silent, cwd=code, check=False)
     assert done.returncode == 1
     warning = "warning: no trial has reported searcher.metric 'loss', nor any other validation metric"
-    assert done.stdout.splitlines()[-1] == warning
+    assert done.stdout.splitlines()[-1].startswith(warning)

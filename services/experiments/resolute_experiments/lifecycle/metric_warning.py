@@ -125,7 +125,8 @@ class MetricWarning:
             and experiment.state is ExperimentState.STOPPING_COMPLETED
             and await self._blind(experiment)
         ):
-            return f"{missing}, nor any other validation metric"
+            call = f"context.train.report_validation_metrics(steps, {{{metric!r}: value}})"
+            return f"{missing}, nor any other validation metric; a script reports it by {call}"
         return ""
 
     async def _blind(self, experiment: Experiment) -> bool:
