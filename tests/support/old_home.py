@@ -51,7 +51,8 @@ def recorded_decisions() -> dict[str, dict[str, Any]]:
 
 _PLACE = "@HOME@"
 """Stands for the path of a home in its packed databases."""
-_OF_THE_MACHINE = {"lock", "port", "home.json", "up.log", "up.out", "fork-server.log", "runs"}
+_LOGS = {"up.log", "up.out", "supervisor-parent.log", "fork-server.log"}
+_OF_THE_MACHINE = {"lock", "port", "home.json", "runs", *_LOGS}
 """What a home holds for the machine and the process that serve it."""
 
 

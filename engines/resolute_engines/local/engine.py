@@ -18,8 +18,8 @@ from resolute_engines.kit.run_directories.container import RunContainer, contain
 from resolute_engines.kit.run_directories.deliveries import Deliveries
 from resolute_engines.kit.run_directories.held_files import list_files, read_file
 from resolute_engines.kit.run_directories.process_exit import POLL_SECONDS, wait_for_exit
-from resolute_engines.local.fork_server import ForkServer
 from resolute_engines.local.slots import assign_to_nodes, detect_slots
+from resolute_engines.local.supervisor_parent import SupervisorParent
 from resolute_engines.protocol import (
     AllocationSpec,
     ContainerReport,
@@ -29,7 +29,7 @@ from resolute_engines.protocol import (
 )
 from resolute_engines.settings import DEFAULT_POOL
 
-_FORK_SERVER_LOG = "fork-server.log"
+_SUPERVISOR_PARENT_LOG = "supervisor-parent.log"
 _TERMS = SupervisorTerms()
 _log = structlog.get_logger("local")
 
@@ -74,7 +74,7 @@ class LocalEngine:
             is_over=lambda container: not container.locked,
             until_over=self._until_unlocked,
         )
-        self._fork_server = ForkServer(runs.with_name(_FORK_SERVER_LOG))
+        self._supervisor_parent = SupervisorParent(runs.with_name(_SUPERVISOR_PARENT_LOG))
 
     def pools(self) -> Sequence[Pool]:
         """The one pool of this machine."""
@@ -89,7 +89,7 @@ class LocalEngine:
         for rank, slot_ids in enumerate(spec.placements):
             container = RunContainer(self._runs, spec.allocation_id, rank)
             await asyncio.to_thread(
-                container.start, self._order(spec, rank, slot_ids), self._fork_server.fork
+                container.start, self._order(spec, rank, slot_ids), self._supervisor_parent.fork
             )
             self._watch_one(container)
 
@@ -159,7 +159,7 @@ class LocalEngine:
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
-        await asyncio.to_thread(self._fork_server.start)
+        await asyncio.to_thread(self._supervisor_parent.start)
         await self._deliveries.resume()
         while (report := await self._reports.get()) is not None:
             yield report
@@ -169,7 +169,7 @@ class LocalEngine:
         await self._late_kills.close()
         await self._watchers.close()
         await self._deliveries.close()
-        await asyncio.to_thread(self._fork_server.close)
+        await asyncio.to_thread(self._supervisor_parent.close)
         await self._reports.put(None)
 
     def _watch_one(self, container: RunContainer) -> None:

@@ -114,47 +114,43 @@ class Trainer:
             TypeError: Something is of a wrong type.
         """
         policy = _parse_policy(checkpoint_policy)
-        for name, unit in (
-            ("checkpoint_period", checkpoint_period),
-            ("validation_period", validation_period),
-            ("reporting_period", reporting_period),
-        ):
-            if unit is not None and not isinstance(unit, TrainUnit):
-                raise TypeError(f"{name} is {unit!r}; pytorch.Batch(...) or pytorch.Epoch(...) was expected")
-        local = self._core.info is None
-        if local and policy is CheckpointPolicy.BEST:
-            policy = CheckpointPolicy.ALL
-        if local and profiling_enabled:
-            _log.warning("profiling_enabled has no effect off cluster")
-        intervals = Intervals(reporting_period, validation_period or NEVER, checkpoint_period or NEVER)
-        if test_mode and not local:
-            raise ValueError(
-                "test_mode is for training off cluster; on cluster the search decides how long to train"
-            )
-        goals: GoalSource = (
-            local_goal(max_length)
-            if local
-            else cluster_goals(self._core, max_length, global_batch_size=self._context._global_batch_size)
+        intervals = _parse_intervals(
+            reporting_period=reporting_period,
+            validation_period=validation_period,
+            checkpoint_period=checkpoint_period,
         )
-        if test_mode:
-            intervals = Intervals(Batch(1), NEVER, NEVER)
-            goals = SingleBatchGoal(lambda: self._context._steps_completed)
-        if not local and latest_checkpoint is None and self._core.info and self._core.info.latest_checkpoint:
+        info = self._core.info
+        if info is None and policy is CheckpointPolicy.BEST:
+            policy = CheckpointPolicy.ALL
+        if info is None and profiling_enabled:
+            _log.warning("profiling_enabled has no effect off cluster")
+        goals = self._choose_goals(max_length, test_mode=test_mode)
+        if info is not None and info.latest_checkpoint and latest_checkpoint is None:
             _log.warning(
                 "this trial has a checkpoint, and fit() was called without it: training begins anew. Pass "
                 "latest_checkpoint=get_cluster_info().latest_checkpoint to go on instead"
             )
         self._run(
             _FitOptions(
-                intervals=intervals,
+                intervals=Intervals(Batch(1), NEVER, NEVER) if test_mode else intervals,
                 goals=goals,
                 policy=policy,
                 latest_checkpoint=latest_checkpoint,
                 step_zero_validation=step_zero_validation and not test_mode,
                 test_mode=test_mode,
-                profiling=profiling_enabled and not local,
+                profiling=profiling_enabled and info is not None,
             )
         )
+
+    def _choose_goals(self, max_length: TrainUnit | None, *, test_mode: bool) -> GoalSource:
+        if self._core.info is not None:
+            if test_mode:
+                raise ValueError(
+                    "test_mode is for training off cluster; on cluster the search decides how long to train"
+                )
+            return cluster_goals(self._core, max_length, global_batch_size=self._context._global_batch_size)
+        goals = local_goal(max_length)
+        return SingleBatchGoal(lambda: self._context._steps_completed) if test_mode else goals
 
     def _run(self, request: _FitOptions) -> None:
         callbacks = Callbacks(self._components.make_callbacks())
@@ -227,3 +223,16 @@ def _parse_policy(policy: str) -> CheckpointPolicy:
         return CheckpointPolicy(policy)
     except ValueError:
         raise ValueError(f"checkpoint_policy is {policy!r}; 'best', 'all' or 'none' was expected") from None
+
+
+def _parse_intervals(
+    *, reporting_period: TrainUnit, validation_period: TrainUnit | None, checkpoint_period: TrainUnit | None
+) -> Intervals:
+    for name, unit in (
+        ("checkpoint_period", checkpoint_period),
+        ("validation_period", validation_period),
+        ("reporting_period", reporting_period),
+    ):
+        if unit is not None and not isinstance(unit, TrainUnit):
+            raise TypeError(f"{name} is {unit!r}; pytorch.Batch(...) or pytorch.Epoch(...) was expected")
+    return Intervals(reporting_period, validation_period or NEVER, checkpoint_period or NEVER)

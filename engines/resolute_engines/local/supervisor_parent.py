@@ -18,7 +18,7 @@ from pathlib import Path
 from resolute.contracts.run.directory import RunDirectory
 from resolute_engines.kit.run_directories.environment import supervisor_environment
 
-_MODULE = "resolute_launch.fork_server"
+_MODULE = "resolute_launch.supervisor_parent"
 _ANSWER_SECONDS = 60.0
 """How long an answer may take: the first waits for the imports, on a machine that may be busy."""
 _END_SECONDS = 5.0
@@ -27,8 +27,8 @@ _MAX_ANSWER_BYTES = 4096
 _LOG_TAIL = 2000
 
 
-class ForkServer:
-    """Starts supervisors, from any thread.
+class SupervisorParent:
+    """The process of which supervisors are forks. Its methods may be called from any thread.
 
     Args:
         log: File for the output of the process. It is truncated when the process starts.
@@ -41,8 +41,8 @@ class ForkServer:
         self._closed = False
 
     def start(self) -> None:
-        """Starts the process, unless it was started; it imports while this one goes on."""
-        # What prevents it, the first supervisor meets and tells.
+        """Starts the process, unless it was started; its imports go on after the return."""
+        # A failure is reported when the first supervisor is started, which tries again.
         with self._mutex, contextlib.suppress(OSError):
             self._running = self._running or self._start()
 
@@ -63,7 +63,7 @@ class ForkServer:
             descriptors = [lock, log.fileno()]
             try:
                 if not self._send(run, descriptors):
-                    # It was ended by somebody. Nothing reached it, so nothing was started.
+                    # It has ended. Nothing reached it, so nothing was started.
                     self._stop()
                     self._send(run, descriptors)
                 return self._receive()
@@ -73,13 +73,13 @@ class ForkServer:
                 raise
 
     def close(self) -> None:
-        """Ends the process; its supervisors continue. None is started any more."""
+        """Ends the process; its supervisors continue. Later calls of ``fork`` fail."""
         with self._mutex:
             self._closed = True
             self._stop()
 
     def _send(self, run: RunDirectory, descriptors: list[int]) -> bool:
-        """Sends a request; returns whether there is somebody to read it."""
+        """Sends a request; returns False if the process has ended."""
         if self._running is None:
             self._running = self._start()
         process, connection = self._running
