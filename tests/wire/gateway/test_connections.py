@@ -11,15 +11,17 @@ from pathlib import Path
 
 import grpc
 import pytest
+from support.certificates import Authority
 from support.services.gateway import gateway, need_http
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_serving.server import grpc_server
+from resolute_serving.tls import ServerTls
 
 need_http()
 
 # Skipped where HTTP cannot be served.
-from resolute_gateway.listening import connection, listening_socket  # noqa: E402
+from resolute_gateway.listening import connection, http_server, listening_socket  # noqa: E402
 from resolute_gateway.listening.listening_socket import ConnectionLimits, ListeningSocket, listen  # noqa: E402
 
 _NOBODY = "127.0.0.1:1"
@@ -82,6 +84,23 @@ def test_a_client_that_never_finishes_is_disconnected(sent: bytes, monkeypatch: 
             writer.close()
 
     asyncio.run(scenario())
+
+
+def test_a_client_that_never_finishes_its_tls_handshake_is_disconnected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "HANDSHAKE_SECONDS", 0.2)
+    tls = ServerTls(Authority.create(tmp_path).issue(tmp_path))
+
+    async def scenario() -> bytes:
+        async with gateway(_NOBODY, tls=tls) as client:
+            reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+            # Less than the minute that asyncio gives by itself.
+            rest = await asyncio.wait_for(reader.read(), 30)
+            writer.close()
+        return rest
+
+    assert asyncio.run(scenario()) == b""
 
 
 def test_headers_have_a_limit() -> None:

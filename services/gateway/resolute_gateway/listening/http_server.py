@@ -19,6 +19,8 @@ from resolute_serving.tls import ServerTls
 _GRACE_SECONDS = 5
 _IDLE_SECONDS = 75
 """How long a connection may be idle: longer than most clients keep one, so that none meets a closed one."""
+HANDSHAKE_SECONDS = 10.0
+"""How long the TLS handshake of a client may take."""
 
 
 class HttpServer:
@@ -77,3 +79,24 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leaves signals to the process."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens at open ports, as uvicorn does, which gives TLS handshakes a minute."""
+
+        def connection() -> asyncio.Protocol:
+            return BoundedConnection(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        loop = asyncio.get_running_loop()
+        self.servers = [
+            await loop.create_server(
+                connection,
+                sock=opened,
+                ssl=self.config.ssl,
+                ssl_handshake_timeout=None if self.config.ssl is None else HANDSHAKE_SECONDS,
+                backlog=self.config.backlog,
+            )
+            for opened in sockets or ()
+        ]
+        self.started = True
