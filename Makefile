@@ -377,8 +377,8 @@ pictures: page
 	PYTHONPATH=tests $(BIN)/python -m page_pictures build/pictures
 
 # The main ways through the page in Firefox ESR, which playwright drives by WebDriver BiDi: `apt-get install firefox-esr`.
-page-in-firefox: $(STAMP)
-	RESOLUTE_TEST_BROWSER=firefox $(PYTEST) --whole $(addprefix tests/wire/page/test_page_,in_browser.py questions.py media.py)
+page-in-firefox: page
+	RESOLUTE_TEST_BROWSER=firefox $(PYTEST) --require-backends --whole $(addprefix tests/wire/page/test_page_,in_browser.py questions.py media.py)
 
 # Types and unit tests of the page, and whether what is built of it is what its sources make.
 check-page: $(STAMP)
