@@ -17,6 +17,9 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.max_send_message_length", MAX_ANSWER_BYTES),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_http_proxy", 0),
+    # With it, gRPC takes megabytes of each stream in advance: those of clients that read nothing would
+    # gather here, 30 MB for each follower of a long log.
+    ("grpc.http2.bdp_probe", 0),
 )
 _PREFIX = "/resolute.api."
 _OWN_PREFIX = "/resolute.api.gateway."

@@ -103,3 +103,43 @@ def test_streams_of_requests_beyond_the_limit_are_refused_and_ended_ones_do_not_
 
     monkeypatch.setattr(grpc_router, "MAX_UPLOADS", 1)
     assert asyncio.run(scenario()) == [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT]
+
+
+class _LongHandler(grpc.GenericRpcHandler):
+    """A service whose streams are long; it counts the bytes that it could send of each."""
+
+    def __init__(self) -> None:
+        self.sent: Counter[bytes] = Counter()
+
+    def service(self, handler_call_details: Any) -> Any:
+        async def send(request: bytes, context: Any) -> AsyncIterator[bytes]:
+            while self.sent[request] < 32 << 20:
+                yield b"x" * 100_000
+                self.sent[request] += 100_000
+
+        return grpc.unary_stream_rpc_method_handler(send)
+
+
+def test_little_of_a_stream_gathers_whose_client_reads_nothing() -> None:
+    async def scenario() -> int:
+        service, handler = grpc.aio.server(), _LongHandler()
+        service.add_generic_rpc_handlers((handler,))
+        backends = Backends({"*": f"127.0.0.1:{service.add_insecure_port('127.0.0.1:0')}"})
+        await service.start()
+        gateway = grpc.aio.server()
+        gateway.add_generic_rpc_handlers((GrpcRouter(backends),))
+        address = f"127.0.0.1:{gateway.add_insecure_port('127.0.0.1:0')}"
+        await gateway.start()
+        async with grpc.aio.insecure_channel(address, options=(("grpc.http2.bdp_probe", 0),)) as channel:
+            method: Any = channel.unary_stream("/resolute.api.logs.v1.LogsService/FollowLines")
+            unread = method(b"unread", timeout=60)
+            # gRPC looks how fast the connection is as long as another stream is read.
+            async for _ in method(b"read", timeout=60):
+                pass
+            unread.cancel()
+        await gateway.stop(0)
+        await service.stop(0)
+        await backends.close()
+        return handler.sent[b"unread"]
+
+    assert 0 < asyncio.run(scenario()) < 1 << 20
