@@ -27,6 +27,7 @@ from resolute_serving.validation import parse_uuid
 _TABLE = "idempotency_keys"
 _KEPT_DAYS = 1.0
 _SWEEP_ROWS = 1000
+_ID_LENGTH = 36
 
 
 class IdempotencyKeys:
@@ -83,6 +84,20 @@ class IdempotencyKeys:
         self._note_result.run(connection, {**_matches(key), "made": result})
         return result
 
+    def first_use(self, connection: Connection, kind: str, digest: str, *, now: float) -> bool:
+        """Whether something that is good for one use is used for the first time; notes that it is.
+
+        Call it inside the write transaction of the use, for what is not accepted any more after a day.
+
+        Args:
+            connection: The writing transaction.
+            kind: What it is, as a full name.
+            digest: Its SHA-256 in hex.
+            now: Unix time.
+        """
+        key = {"caller": "", "method": kind, "request_id": digest[:_ID_LENGTH]}
+        return insert_new(connection, self.table, {**key, "digest": digest, "result": "", "created_at": now})
+
     def sweep(self, connection: Connection, *, before: float) -> bool:
         """Removes some entries from before a Unix time; returns whether more may be left."""
         table = self.table
@@ -131,7 +146,7 @@ def _columns() -> list[sa.schema.SchemaItem]:
     return [
         sa.Column("caller", sa.String(256), primary_key=True),
         sa.Column("method", sa.String(128), primary_key=True),
-        sa.Column("request_id", sa.String(36), primary_key=True),
+        sa.Column("request_id", sa.String(_ID_LENGTH), primary_key=True),
         sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("result", sa.Text, nullable=False),
         sa.Column("created_at", sa.Float, nullable=False),

@@ -75,7 +75,7 @@ def run(
 
 
 async def signed_in_anew(provider: Provider, subject: str = "1", *, client: str = CLIENT) -> str:
-    """An ID token from after the start of the services, which take no other."""
+    """An ID token, by a thread that the loop does not wait for."""
     return await asyncio.to_thread(id_token, provider, subject, client=client)
 
 
@@ -83,6 +83,32 @@ async def log_in(admin: Calls, token: str) -> pb2.LoginWithIdTokenResponse:
     request = pb2.LoginWithIdTokenRequest(id_token=token)
     response: pb2.LoginWithIdTokenResponse = await admin.access.LoginWithIdToken(request)
     return response
+
+
+def test_an_id_token_begins_one_session_and_a_start_changes_nothing(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # From before the start of the services, as one is that a provider issues whose clock is behind.
+    used = unused = id_token(provider, "1")
+    while unused == used:  # those of one second are the same
+        unused = id_token(provider, "1")
+
+    async def refused(admin: Calls, token: str) -> None:
+        with pytest.raises(UnauthenticatedError, match="used before"):
+            await log_in(admin, token)
+
+    async def first(running: Running, admin: Calls) -> None:
+        answers = await asyncio.gather(*(log_in(admin, used) for _ in range(3)), return_exceptions=True)
+        sessions = [answer for answer in answers if isinstance(answer, pb2.LoginWithIdTokenResponse)]
+        assert len(sessions) == 1, answers
+        await refused(admin, used)
+
+    async def after_a_restart(running: Running, admin: Calls) -> None:
+        await refused(admin, used)
+        assert (await log_in(admin, unused)).bearer_token
+
+    run(tmp_path, provider, monkeypatch, first, "staff=editor")
+    run(tmp_path, provider, monkeypatch, after_a_restart, "staff=editor")
 
 
 def test_groups_give_roles_anew_at_each_sign_in(

@@ -40,6 +40,7 @@ _PROVIDER_SECONDS = 7 * 86_400.0
 """Shorter than for a password: groups that change at the provider count from the next sign-in."""
 _CODE_SECONDS = 600.0
 _CODE_BYTES = 24
+_OPENID_SIGN_IN = "openid.sign_in"
 _OPERATOR_SECONDS = 365 * 86_400.0
 _SERVICE_RENEWAL_SECONDS = 86_400.0
 OPERATOR = User("admin", Role.ADMIN, user_id=1)
@@ -140,12 +141,14 @@ class TokenIssuer:
 
         Raises:
             PermissionDeniedError: No group of the person has a role, or the name belongs to another user.
-            UnauthenticatedError: The user is deactivated.
+            UnauthenticatedError: The user is deactivated, or the ID token was used before.
             FailedPreconditionError: The cluster would have no admin left.
         """
         now = self._core.clock.time()
 
         def work(connection: Connection) -> SignedToken | None:
+            if not IDEMPOTENCY_KEYS.first_use(connection, _OPENID_SIGN_IN, identity.token_digest, now=now):
+                raise UnauthenticatedError("this ID token was used before; sign in again")
             account = account_of(connection, settings, identity, now=now)
             if account is None:
                 return None

@@ -1,4 +1,4 @@
-"""Which ID tokens sign in: of a key's own algorithm, with the nonce of the sign-in, about somebody, once."""
+"""Which ID tokens sign in: of a key's own algorithm, with the nonce of the sign-in, about somebody."""
 
 from __future__ import annotations
 
@@ -92,31 +92,18 @@ def _verify(verifier: IdTokenVerifier, token: str, *, nonce: str = "") -> str:
     return asyncio.run(verifier.verify(token, nonce=nonce)).subject
 
 
-def test_a_token_signs_in_once() -> None:
+def test_each_token_has_a_name_and_is_soon_too_old() -> None:
     with _issuing() as (issuer, verifier):
-        token = issuer.token()
-        assert _verify(verifier, token) == "1"
-        issuer.clock.advance(300)
-        for again in (token, token + "="):
-            with pytest.raises(UnauthenticatedError):
-                _verify(verifier, again)
-        issuer.clock.advance(400)  # it is remembered no longer than it is young enough
+        tokens = [issuer.token(), issuer.token(sub="2")]
+        first, again, other = (
+            asyncio.run(verifier.verify(token, nonce="")).token_digest for token in (tokens[0], *tokens)
+        )
+        assert first == again != other
+        with pytest.raises(UnauthenticatedError, match="not accepted"):
+            _verify(verifier, tokens[0] + "=")  # another spelling
+        issuer.clock.advance(601)
         with pytest.raises(UnauthenticatedError, match="older than ten minutes"):
-            _verify(verifier, token)
-
-
-def test_a_restart_lets_no_token_sign_in_again() -> None:
-    with _issuing() as (issuer, verifier):
-        token = issuer.token()
-        assert _verify(verifier, token) == "1"
-        issuer.clock.advance(5)
-        restarted = IdTokenVerifier(verifier.settings, issuer.clock)
-        try:
-            with pytest.raises(UnauthenticatedError, match="before the start of this service"):
-                _verify(restarted, token)
-            assert _verify(restarted, issuer.token()) == "1"
-        finally:
-            restarted.close()
+            _verify(verifier, tokens[0])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,6 @@ from resolute.contracts.clock import Clock
 from resolute.errors import PermissionDeniedError, UnauthenticatedError
 from resolute_experiments.accounts.openid.provider_keys import ALGORITHMS, ProviderKey, ProviderKeys
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
-from resolute_experiments.accounts.openid.used_tokens import UsedTokens
 from resolute_serving.workers.threads import BoundedThreads
 
 _OLDEST_SECONDS = 600
@@ -31,6 +31,8 @@ class Identity:
     name: str
     """What the person is called now."""
     groups: frozenset[str]
+    token_digest: str
+    """Names the token that says so: it is good for one session."""
 
 
 class IdTokenVerifier:
@@ -44,9 +46,7 @@ class IdTokenVerifier:
     def __init__(self, settings: OpenIdSettings, clock: Clock) -> None:
         self.settings = settings
         self._clock = clock
-        self._began = int(clock.time())
         self._keys = ProviderKeys(settings.issuer, clock)
-        self._used = UsedTokens(clock, seconds=_OLDEST_SECONDS + _LEEWAY_SECONDS)
         self._threads = BoundedThreads("openid-keys", threads=_THREADS)
 
     async def verify(self, token: str, *, nonce: str) -> Identity:
@@ -57,7 +57,7 @@ class IdTokenVerifier:
             nonce: What it must carry; empty for a token without one, such as that of the device flow.
 
         Raises:
-            UnauthenticatedError: It is not valid, not for this cluster, or was used before.
+            UnauthenticatedError: It is not valid, or not for this cluster.
             PermissionDeniedError: It does not say in which groups the person is.
             UnavailableError: The provider does not answer.
         """
@@ -68,9 +68,9 @@ class IdTokenVerifier:
         self._check_times(claims)
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise UnauthenticatedError("the ID token is that of another sign-in; sign in again")
-        identity = self._identity(claims)
-        self._used.use(token)
-        return identity
+        # The signed part alone: a token with another spelling of the signature is the same token.
+        digest = hashlib.sha256(token.rpartition(".")[0].encode()).hexdigest()
+        return self._identity(claims, digest)
 
     def close(self) -> None:
         """Ends its threads."""
@@ -129,18 +129,13 @@ class IdTokenVerifier:
             raise _refusal(error) from error
         if now - issued > _OLDEST_SECONDS:
             raise UnauthenticatedError("the ID token is older than ten minutes; sign in again")
-        if issued < self._began:
-            raise UnauthenticatedError(
-                "the ID token is from before the start of this service, which does not know whether it was "
-                "used; sign in again in a minute"
-            )
         if not max(issued, begins) - _LEEWAY_SECONDS <= now < ends + _LEEWAY_SECONDS:
             raise UnauthenticatedError(
                 "the ID token has expired, or is not valid yet; sign in again, or ask an operator to compare "
                 "the clocks of the provider and of this cluster"
             )
 
-    def _identity(self, claims: dict[str, Any]) -> Identity:
+    def _identity(self, claims: dict[str, Any], digest: str) -> Identity:
         groups = claims.get(self.settings.groups_claim)
         # Not the same as none: a provider that is set up wrongly must not take anybody's roles away.
         if groups is None:
@@ -156,6 +151,7 @@ class IdTokenVerifier:
             subject=subject,
             name=str(claims.get(self.settings.name_claim, "")),
             groups=frozenset(group for group in listed if isinstance(group, str)),
+            token_digest=digest,
         )
 
 
