@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from support.services.in_process import Running, serving
 
 from resolute_experiments.blueprint import BLUEPRINT
+from resolute_serving.bounds import callers
 from resolute_serving.server import calls, grpc_server
 
 ACCESS = "/resolute.api.experiments.v1.AccessService"
@@ -90,5 +92,65 @@ def test_first_and_later_calls_with_a_token_are_answered_alike(tmp_path: Path) -
         answers = [await stub(b"", metadata=metadata) for _ in range(3)]
         assert answers[0]
         assert len(set(answers)) == 1
+
+    tried(tmp_path, scenario)
+
+
+def signed(token: str) -> tuple[tuple[str, str]]:
+    return (("authorization", f"Bearer {token}"),)
+
+
+async def ended(opened: Iterable[Any], *, most: int) -> list[grpc.StatusCode]:
+    """The codes of the first calls that end."""
+    ends = asyncio.as_completed([asyncio.ensure_future(call.code()) for call in opened])
+    return [await end for end in islice(ends, most)]
+
+
+def test_a_caller_who_sends_nothing_has_some_calls_and_the_others_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "MOST_AWAITED_OF_CALLER", 3)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 2.0)
+
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        metadata = signed(running.user_token())
+        stub: Any = channel.unary_unary(MINE)
+        for _ in range(5):  # whose requests come, so that they do not count
+            await stub(b"", metadata=metadata)
+        idle: Any = channel.stream_unary(MINE)
+        opened = [idle(never(), metadata=metadata) for _ in range(8)]
+        assert await ended(opened, most=5) == [grpc.StatusCode.DEADLINE_EXCEEDED] * 5
+        assert sum(not call.done() for call in opened) == 3
+        assert await stub(b"", metadata=metadata)
+        for call in opened:
+            call.cancel()
+
+    tried(tmp_path, scenario)
+
+
+def test_calls_of_one_caller_beyond_the_limit_are_refused_and_those_of_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "MOST_CALLS_OF_CALLER", 3)
+    monkeypatch.setattr(callers, "MOST_AWAITED_OF_CALLER", 0)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 60.0)
+
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        ada, bob = signed(running.user_token(name="ada")), signed(running.user_token(name="bob"))
+        idle: Any = channel.stream_unary(PUBLIC)
+        opened = [idle(never(), metadata=ada) for _ in range(8)]
+        assert await ended(opened, most=5) == [grpc.StatusCode.RESOURCE_EXHAUSTED] * 5
+        refused = next(call for call in opened if call.done())
+        assert await refused.details() == (
+            "the user ada has 3 calls in progress, as many as one may have at a server; wait for some of them"
+        )
+        stub: Any = channel.unary_unary(PUBLIC)
+        await stub(b"", metadata=bob)
+        await stub(b"")
+        for call in opened:
+            call.cancel()
+        # Ended calls do not count: the next is answered as soon as the server knows that they have ended.
+        while await code(stub(b"", metadata=ada)) is not grpc.StatusCode.OK:
+            pass
 
     tried(tmp_path, scenario)

@@ -54,13 +54,13 @@ class CallAccess:
         """
         current_peer.set(self._peers.peer(metadata, direct))
 
-    def knows(self, header: str) -> bool:
-        """Whether the token of a call was verified before; its time may be over since.
+    def known(self, header: str) -> VerifiedToken | None:
+        """The token of a call if it was verified before; its time may be over since.
 
         Args:
             header: Its authorization metadata; empty if it has none.
         """
-        return self._verifier.remembers(header.partition(" ")[2])
+        return self._verifier.remembered(header.partition(" ")[2])
 
     async def authenticate(self, method: str, header: str) -> VerifiedToken | None:
         """Reads the token of a call and sets the caller of the current context.

@@ -290,9 +290,9 @@ class TokenVerifier:
                 self._verified.popitem(last=False)
         return verified
 
-    def remembers(self, token: str) -> bool:
-        """Whether a token was verified lately."""
-        return token in self._verified
+    def remembered(self, token: str) -> VerifiedToken | None:
+        """What a token says that was verified lately."""
+        return self._verified.get(token)
 
     async def check_current(self, verified: VerifiedToken, *, expired: bool = False) -> None:
         """Makes sure that a token has not ended since it was verified.

@@ -7,7 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,20 @@ from resolute_serving.auth.access_lookup import AccessLookup
 from resolute_serving.auth.authorization import authorize
 from resolute_serving.auth.call_access import CallAccess
 from resolute_serving.auth.grants import current_grants
+from resolute_serving.auth.refusals import client_address
 from resolute_serving.auth.tokens import VerifiedToken
+from resolute_serving.bounds.callers import CallersCalls
 from resolute_serving.bounds.fair_steps import FairSteps
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader, own_message
-from resolute_serving.context import Anonymous, User, current_principal, current_trace, new_trace
+from resolute_serving.context import (
+    Anonymous,
+    User,
+    current_peer,
+    current_principal,
+    current_trace,
+    new_trace,
+)
 from resolute_serving.observability.call_log import CallLog
 from resolute_serving.observability.call_spans import send_call
 from resolute_serving.observability.gauges import CallCounts
@@ -40,7 +49,8 @@ from resolute_serving.server.error_bounds import bounded_message, bounded_metada
 UNREAD_SECONDS = 60.0
 """How long an answer of a stream may wait for its client."""
 REQUEST_SECONDS = 10.0
-"""How long the request of a caller may take whose token was not seen yet."""
+"""How long a request may take that gRPC does not await: of strangers, and of callers of whom many others
+have not come."""
 TRACE_HEADER = "x-resolute-trace"
 _TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _log = structlog.get_logger("rpc")
@@ -69,7 +79,7 @@ class Calls(grpc.GenericRpcHandler):
         lookups: Mapping[str, AccessLookup],
         spans: Spans | None = None,
     ) -> None:
-        self._gate = _Gate(access, counts, clients, RequestReader(), FairSteps(), spans)
+        self._gate = _Gate(access, counts, clients, RequestReader(), CallersCalls(), FairSteps(), spans)
         self._lookups = lookups
         self._handlers: list[grpc.GenericRpcHandler] = []
         self._calls: dict[str, Call] = {}
@@ -90,7 +100,10 @@ class Calls(grpc.GenericRpcHandler):
             return None
         metadata = handler_call_details.invocation_metadata or ()
         header = next((value for name, value in metadata if name == "authorization"), "")
-        return call.rpc_handler if self._gate.access.knows(str(header)) else call.wary_handler
+        token = self._gate.access.known(str(header))
+        if token is None or not (call.streams_requests or self._gate.callers.may_await(token.principal)):
+            return call.wary_handler
+        return call.rpc_handler
 
     def find(self, method: str) -> Call | None:
         """A call by its full name, ``/package.Service/Method``; None if there is none."""
@@ -120,6 +133,7 @@ class _Gate:
     counts: CallCounts
     clients: ClientVersions
     reader: RequestReader
+    callers: CallersCalls
     steps: FairSteps
     spans: Spans | None
 
@@ -140,7 +154,8 @@ class Call:
         self._lookup = lookup
         self._limits = limits_of(method)
         self._deserialize = handler.request_deserializer
-        self._streams_requests = bool(handler.request_streaming)
+        self.streams_requests = bool(handler.request_streaming)
+        """Whether its handler is called before there is a request."""
         self._single = handler.unary_unary or handler.stream_unary
         self._many = handler.unary_stream or handler.stream_stream
         # Requests come as bytes: they are read when their caller is known.
@@ -153,23 +168,25 @@ class Call:
         }
         streams = bool(handler.response_streaming)
         serve = self.stream if streams else self.single
-        self.rpc_handler: grpc.RpcMethodHandler[Any, Any] = makers[self._streams_requests, streams](
+        self.rpc_handler: grpc.RpcMethodHandler[Any, Any] = makers[self.streams_requests, streams](
             serve, **codecs
         )
         """What gRPC calls once the request is there."""
         self.wary_handler: grpc.RpcMethodHandler[Any, Any] = makers[True, streams](serve, **codecs)
-        """What it calls before: strangers, who may send none, are refused without waiting for it."""
+        """What it calls before: strangers, who may send none, are refused without waiting for it. It also
+        serves callers of whom many requests have not come."""
 
     async def single(self, data: Any, context: Any) -> Any:
         """Answers a call with one response."""
         began = time.perf_counter()
         try:
-            token = await self._enter(context)
-            if self._streams_requests:
-                with self._gate.access.stream(token):
-                    response = await self._in_turn(self._with_requests(data, context))
-            else:
-                response = await self._in_turn(self._with_request(await _request(data), context))
+            token = await self._enter(data, context)
+            with self._counted():
+                if self.streams_requests:
+                    with self._gate.access.stream(token):
+                        response = await self._in_turn(self._with_requests(data, context))
+                else:
+                    response = await self._in_turn(self._with_request(await _request(data), context))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
             refusal = self._refusal(error, began)
         else:
@@ -186,9 +203,9 @@ class Call:
         began = time.perf_counter()
         refusal: Any = None
         try:
-            token = await self._enter(context)
-            with self._gate.access.stream(token):
-                if self._streams_requests:
+            token = await self._enter(data, context)
+            with self._counted(), self._gate.access.stream(token):
+                if self.streams_requests:
                     await self._in_turn(self._with_requests(data, context))
                 else:
                     await self._in_turn(self._with_request(await _request(data), context))
@@ -203,15 +220,20 @@ class Call:
             del data  # as above
             await context.abort_with_status(refusal)
 
-    async def _enter(self, context: Any) -> VerifiedToken | None:
+    async def _enter(self, data: Any, context: Any) -> VerifiedToken | None:
         """Notes who calls."""
         metadata = dict(context.invocation_metadata() or ())
         gate = self._gate
+        if isinstance(data, bytes) and (known := gate.access.known(str(metadata.get("authorization", "")))):
+            gate.callers.note_request(known.principal)
         gate.access.note_peer(metadata, direct=context.peer())
         trace = str(metadata.get(TRACE_HEADER, ""))
         current_trace.set(trace if _TRACE.fullmatch(trace) else new_trace())
         gate.clients.check(str(metadata.get(CLIENT_HEADER, "")))
         return await gate.access.authenticate(self._method, str(metadata.get("authorization", "")))
+
+    def _counted(self) -> AbstractContextManager[None]:
+        return self._gate.callers.counted(current_principal.get(), client_address(current_peer.get()))
 
     async def _in_turn(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Does what runs and services ask for at once, and what people do in turn."""

@@ -11,6 +11,7 @@ from resolute_searcher.planning.importance import MAX_HPARAMS, MAX_TRIALS
 from resolute_searcher.service import ESTIMATE_LIMITS
 from resolute_searcher.servicers.importances import MAX_WAITING
 from resolute_searcher.spec.sizes import MAX_INITIAL_BYTES, MAX_SAMPLE_BYTES
+from resolute_serving.bounds.callers import MOST_AWAITED_OF_CALLER, MOST_CALLS_OF_CALLER
 from resolute_serving.bounds.limits import (
     DEFAULT,
     LIMITS,
@@ -43,6 +44,8 @@ def test_the_table_of_limits_is_that_of_the_code() -> None:
         spaced(StreamLimits.total),
         spaced(StreamLimits.of_address),
         spaced(StreamLimits.of_user),
+        spaced(MOST_CALLS_OF_CALLER),
+        spaced(MOST_AWAITED_OF_CALLER),
         spaced(MAX_NODES),
         f"{MAX_SAMPLE_BYTES // MIB} MiB",
         f"{MAX_INITIAL_BYTES // MIB} MiB",

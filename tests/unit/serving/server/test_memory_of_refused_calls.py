@@ -85,9 +85,8 @@ class Access:
 
     def note_peer(self, metadata: Any, *, direct: str) -> None: ...
 
-    def knows(self, header: str) -> bool:
-        """Knows everyone."""
-        return True
+    def known(self, header: str) -> None:
+        """Knows nobody."""
 
     def note_refusal(self, method: str, error: Exception) -> None: ...
 

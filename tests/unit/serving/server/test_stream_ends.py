@@ -33,9 +33,8 @@ class EndingAccess:
     def note_peer(self, metadata: Any, *, direct: str) -> None:
         """Notes nothing."""
 
-    def knows(self, header: str) -> bool:
-        """Knows everyone."""
-        return True
+    def known(self, header: str) -> None:
+        """Knows nobody."""
 
     def note_refusal(self, method: str, error: Exception) -> None:
         """Counts nothing."""
