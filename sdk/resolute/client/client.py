@@ -254,7 +254,7 @@ class Client:
         return [Experiment(self.services, record) for record in records]
 
     def _measures(self, sort_by: ExperimentSortBy) -> Callable[[ExperimentRecord], float]:
-        """Returns a function that tells what lists of experiments do not: it asks once for each."""
+        """Returns a function that asks the services for a value that lists of experiments lack."""
 
         def measure(record: ExperimentRecord) -> float:
             if sort_by is ExperimentSortBy.SEARCHER_METRIC_VAL:
@@ -272,13 +272,13 @@ class Client:
     def create_user(
         self, username: str, admin: bool = False, password: str | None = None, remote: bool = False
     ) -> User:
-        """Creates a user, an admin or an editor, who gets in by a token or by the password.
+        """Creates a user, an admin or an editor, who signs in with a token or the password.
 
         Args:
             username: Name.
             admin: Whether the user runs the cluster.
-            password: The password; None for a user who has tokens alone.
-            remote: Refused: there is no sign-in by another service.
+            password: The password; None for a user who signs in with tokens only.
+            remote: Refused: users of an OpenID provider are created at their first sign-in.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -410,8 +410,8 @@ class Client:
         """Draws a metric of trials, or of the best trials of experiments, as a notebook shows it.
 
         Args:
-            metric: The metric with its group, such as ``training/loss``; of the group ``validation``
-                without one. Empty for the metric of the search.
+            metric: The metric with its group, such as ``training/loss``; a name without a group is one of
+                ``validation``. Empty for the metric of the search.
             trials: Numbers of trials.
             experiments: Numbers of experiments.
             top: How many trials of each experiment, the best first.

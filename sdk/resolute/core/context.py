@@ -146,9 +146,9 @@ class Context:
             sys.exit(0)
 
     def alert(self, title: str | None = None, description: str | None = None, level: str = "info") -> None:
-        """Calls people's attention: by a line in the trial's log, and where rules of its workspace say so.
+        """Raises an alert: a line in the trial's log, and a message where rules of its workspace say so.
 
-        Training continues also where the cluster cannot be reached.
+        Training continues even if the cluster cannot be reached.
 
         Args:
             title: A few words, cut after 200 characters.

@@ -26,7 +26,7 @@ class ExperimentalCoreContext:
             checkpoint: The checkpoint: anything with a ``uuid``.
 
         Raises:
-            TypeError: It has none.
+            TypeError: ``checkpoint`` has no ``uuid``.
         """
         uuid = getattr(checkpoint, "uuid", None)
         if not isinstance(uuid, str):

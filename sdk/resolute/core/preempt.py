@@ -40,7 +40,7 @@ class Signal(Protocol):
         """Whether the trial must checkpoint and exit."""
 
     def acknowledge(self) -> None:
-        """Says that the trial exits because of the signal, or that it has no operation left."""
+        """Tells the platform that the trial exits because of the signal, or has no operation left."""
 
 
 class NoSignal:
@@ -49,7 +49,7 @@ class NoSignal:
     preempt = False
 
     def acknowledge(self) -> None:
-        """There is no receiver."""
+        """Does nothing: off cluster nothing receives it."""
 
 
 class PreemptContext:
@@ -113,8 +113,8 @@ class PreemptContext:
         """Returns whether to write a checkpoint and exit now. It costs next to nothing; ask at every step.
 
         Args:
-            auto_ack: Whether a True also promises that the trial will exit for this reason. Without the
-                promise an exit counts as the end of the trial.
+            auto_ack: Whether True also promises that the trial will exit because of the signal. Without the
+                promise, an exit counts as the end of the trial.
 
         Raises:
             RuntimeError: The context was not started, or a worker asks in ``PreemptMode.ChiefOnly``.

@@ -22,7 +22,7 @@ class Sampler(Protocol):
         """Returns values by group and dotted name."""
 
     def close(self) -> None:
-        """Gives back what it holds."""
+        """Releases its resources."""
 
 
 class ProfilerContext:
@@ -115,14 +115,14 @@ class DummyProfilerContext:
         _log.info("nothing is sampled off cluster")
 
     def off(self) -> None:
-        """Nothing is on."""
+        """Does nothing: off cluster nothing is sampled."""
 
     def close(self) -> None:
-        """Nothing is on."""
+        """Does nothing: off cluster nothing is sampled."""
 
 
 def check_sampling(sampling_interval: float, samples_per_report: int) -> None:
-    """Fails for numbers that make no sense.
+    """Checks the arguments of ``on``.
 
     Raises:
         ValueError: The interval is below 0.1 seconds, or the number of samples no whole number above zero.

@@ -49,7 +49,7 @@ class OperationSource(Protocol):
     """The source of operations for the chief of a trial."""
 
     def current_length(self) -> int | None:
-        """Length of the operation that is to be done; None when there is none left. May wait."""
+        """Length of the current operation; None when none is left. May wait for the search."""
 
     def complete(self, length: int, metric: float) -> None:
         """Says that the operation is done."""
@@ -90,7 +90,7 @@ class LocalOperations:
             self._report_progress(length)
 
     def acknowledge_out_of_ops(self) -> None:
-        """Nothing waits for it: the end of such a trial is its end."""
+        """Does nothing: off cluster no search waits for the trial."""
 
 
 class SearcherOperation:
@@ -114,7 +114,7 @@ class SearcherOperation:
 
     @property
     def length(self) -> int:
-        """Absolute length: what was trained before counts."""
+        """Absolute length, which includes what was trained before."""
         return self._length
 
     @property
@@ -202,7 +202,7 @@ class SearcherContext:
 
         Args:
             searcher_mode: Which processes iterate.
-            auto_ack: Whether the end also says that the trial exits for that reason. Without it an exit
+            auto_ack: Whether the last operation also promises that the trial exits. Without it an exit
                 counts as the end of the trial, even if the search has work for it later.
 
         Raises:

@@ -18,13 +18,13 @@ class StackDump:
         self._installed = False
 
     def install(self) -> None:
-        """Sets the handler; does nothing outside of the main thread, where Python allows none."""
+        """Sets the handler. Does nothing outside of the main thread, where Python allows no handlers."""
         if threading.current_thread() is threading.main_thread() and not self._installed:
             self._previous = signal.signal(signal.SIGUSR1, self._handle)
             self._installed = True
 
     def remove(self) -> None:
-        """Sets back the handler before it, unless someone else has set another since."""
+        """Restores the previous handler, unless another one was set since."""
         if self._installed and threading.current_thread() is threading.main_thread():
             # Handlers are compared by ==: bound methods are new objects each time.
             if signal.getsignal(signal.SIGUSR1) == self._handle:

@@ -22,7 +22,7 @@ class Averages:
         self._counts: dict[tuple[str, str], int] = {}
 
     def add(self, samples: Samples) -> None:
-        """Takes one sample in."""
+        """Adds a sample."""
         self.count += 1
         for group, values in samples.items():
             sums = self._sums.setdefault(group, {})

@@ -51,17 +51,17 @@ class DataWaitProfiler(Profiler):  # type: ignore[misc, unused-ignore]  # withou
         self.inner.stop(action_name)
 
     def setup(self, stage: str, local_rank: int | None = None, log_dir: str | None = None) -> None:
-        """Prepares the trainer's own."""
+        """Sets up the trainer's own profiler."""
         self.inner.setup(stage, local_rank, log_dir)
 
     def teardown(self, stage: str | None) -> None:
-        """Ends the trainer's own."""
+        """Tears down the trainer's own profiler."""
         self.inner.teardown(stage)
 
     def summary(self) -> str:
-        """What the trainer's own has found."""
+        """Returns the summary of the trainer's own profiler."""
         return str(self.inner.summary())
 
     def describe(self) -> None:
-        """Has the trainer's own say what it has found."""
+        """Lets the trainer's own profiler log its summary."""
         self.inner.describe()

@@ -21,7 +21,7 @@ class Wake(Protocol):
     """The event that wakes a sleeping thread, such as a ``threading.Event``."""
 
     def wait(self, timeout: float) -> object:
-        """Sleeps until it is set, for so many seconds at most."""
+        """Sleeps until it is set, for at most ``timeout`` seconds."""
 
     def set(self) -> None:
         """Wakes the sleeper, or lets the next ``wait`` return at once."""
@@ -45,7 +45,7 @@ class Doorbell:
         self._poll.register(self._reader, select.POLLIN)
 
     def wait(self, timeout: float) -> object:
-        """Sleeps until somebody rings, for so many seconds at most."""
+        """Sleeps until a process rings, for at most ``timeout`` seconds."""
         return self._poll.poll(timeout * 1000.0)
 
     def set(self) -> None:
@@ -53,12 +53,12 @@ class Doorbell:
         _write(self._writer)
 
     def clear(self) -> None:
-        """Forgets that somebody rang."""
+        """Forgets that a process has rung."""
         with contextlib.suppress(OSError):
             os.read(self._reader, _ALL)
 
     def close(self) -> None:
-        """Ends it, once no process waits any more; ringing has no effect then."""
+        """Closes it when nothing waits for it any more; ringing then has no effect."""
         ends = {self._reader, self._writer}
         self._reader = self._writer = -1
         for end in ends:

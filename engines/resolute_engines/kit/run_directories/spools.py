@@ -69,7 +69,7 @@ class Backlog:
         """
         seen: dict[Path, _Waiting] = {}
         for spool in spools:
-            arrived = arrived_of(spool)
+            arrived = AckFile.read_offset(spool)
             if not waits(spool):
                 continue
             known = self._waiting.get(spool)
@@ -78,14 +78,9 @@ class Backlog:
         return max((now - waiting.since for waiting in seen.values()), default=0.0)
 
 
-def arrived_of(spool: Path) -> int:
-    """Bytes of a spool that have arrived."""
-    return AckFile.read_offset(spool)
-
-
 def waits(spool: Path) -> bool:
     """Whether a spool holds more than has arrived; its header alone is nothing."""
     try:
-        return spool.stat().st_size > max(arrived_of(spool), FILE_HEADER.size)
+        return spool.stat().st_size > max(AckFile.read_offset(spool), FILE_HEADER.size)
     except FileNotFoundError:
         return False

@@ -56,7 +56,7 @@ def sign_in(
 
     Args:
         provider: The provider.
-        show: Tells the person what to do.
+        show: Shows the user the page and the code.
         sleep: Waits some seconds before the provider is asked again.
         clock: Tells when the code has expired.
 

@@ -145,7 +145,7 @@ def named_user(environment: Mapping[str, str]) -> tuple[str, str | None]:
 
 
 def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientTls | None:
-    """How to connect to a cluster: as the environment says, or as somebody confirmed at a login.
+    """Returns the TLS settings of a cluster, from the environment or a certificate confirmed at a login.
 
     Args:
         master: Its address or URL, as people write it.

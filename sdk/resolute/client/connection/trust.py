@@ -17,7 +17,7 @@ _SECONDS = 10.0
 
 
 def read(home: Home, address: str) -> ClientTls | None:
-    """Which certificate to trust at an address; None if none was confirmed there.
+    """Returns the certificate to trust at an address; None if none was confirmed.
 
     Raises:
         FailedPreconditionError: What was kept cannot be read.

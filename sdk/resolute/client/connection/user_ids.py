@@ -9,7 +9,7 @@ from resolute.errors import NotFoundError
 
 
 def user_id(access: Any, name: str) -> int:
-    """The id of the user of this name.
+    """Returns the id of a user.
 
     Args:
         access: Stub of the access service.

@@ -18,7 +18,7 @@ class User(RemoteObject[UserRecord]):
     """
 
     remote = False
-    """There is no sign-in by another service."""
+    """Always False, also for users of an OpenID provider."""
     display_name: str | None = None
     """Users have one name."""
     # Trials run as the user of the operating system who started the cluster.

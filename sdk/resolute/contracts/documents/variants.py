@@ -44,7 +44,7 @@ def choose(
         if isinstance(data, common):
             return data
         if not isinstance(data, dict):
-            raise reject(f"a map whose {tag} is one of {_listed(variants)}")
+            raise reject(f"a map whose {tag} is one of {', '.join(variants)}")
         value = data.get(tag)
         if isinstance(value, str) and value in variants:
             return variants[value].model_validate(data)
@@ -63,7 +63,7 @@ def choose(
 
 
 def _tag_error(value: Any, variants: Mapping[str, object]) -> PydanticCustomError:
-    expected = f"one of {_listed(variants)}"
+    expected = f"one of {', '.join(variants)}"
     if value is None:
         return reject(expected, problem="missing", incomplete=True)
     hint = suggestion(value, variants) if isinstance(value, str) else ""
@@ -86,7 +86,3 @@ def _shared_faults(
         for detail in error.errors(include_url=False):
             if detail["loc"] != (tag,):
                 yield to_init_error(detail)
-
-
-def _listed(names: Mapping[str, object]) -> str:
-    return ", ".join(names)

@@ -17,10 +17,10 @@ class BackgroundWorker:
         self._failure: BaseException | None = None
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Begins work, once the work before has ended.
+        """Begins work after the previous work has ended.
 
         Raises:
-            Exception: The work before failed: its own error; the new one is not begun.
+            Exception: The previous work failed; this is its error, and the new work is not begun.
         """
         self.wait()
         self._thread = threading.Thread(target=self._run, args=(work,), name="resolute-checkpoint-background")
@@ -30,7 +30,7 @@ class BackgroundWorker:
         """Waits for the work under way, if there is any.
 
         Raises:
-            Exception: The work failed: its own error, raised once.
+            Exception: The work failed; its error is raised once.
         """
         thread, self._thread = self._thread, None
         if thread is None:

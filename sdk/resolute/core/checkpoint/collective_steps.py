@@ -19,7 +19,7 @@ class _Outcome(Generic[_T]):
 
 
 def run_on_all_ranks(dist: DistributedContext, step: Callable[[], _T]) -> list[_T]:
-    """Takes a step on every rank.
+    """Runs a step on every rank.
 
     Args:
         dist: The processes; each of them calls this with a step of its own.
@@ -29,7 +29,7 @@ def run_on_all_ranks(dist: DistributedContext, step: Callable[[], _T]) -> list[_
         What the steps of all ranks returned, by rank.
 
     Raises:
-        Exception: This rank's step failed: its own error.
+        Exception: The error of this rank's step, if it failed.
         RuntimeError: Another rank's step failed; the message names it.
     """
     return _run_and_exchange(step, dist.allgather)

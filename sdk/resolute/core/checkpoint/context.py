@@ -100,8 +100,8 @@ class CheckpointContext:
         """Makes a checkpoint of a directory.
 
         Args:
-            ckpt_dir: The directory; nothing in it is changed. None on ranks that bring nothing, with
-                ``shard`` only.
+            ckpt_dir: The directory; nothing in it is changed. None on ranks without files;
+                this needs ``shard``.
             metadata: JSON-like data by name; on cluster ``steps_completed`` must be in it.
             shard: Whether every rank calls, each with a part of the checkpoint. Ranks that name the same
                 directory upload it once; equal files of one name too.
@@ -112,7 +112,7 @@ class CheckpointContext:
             The identifier of the checkpoint.
 
         Raises:
-            RuntimeError: A worker calls without ``shard``; there is no directory; or ranks bring different
+            RuntimeError: A worker calls without ``shard``; there is no directory; or ranks have different
                 files of one name, or different metadata.
             ValueError: ``steps_completed`` is missing; or shards of several ranks shall go in the background.
         """
@@ -173,10 +173,10 @@ class CheckpointContext:
             yield entered
 
     def wait(self) -> None:
-        """Waits until the checkpoint that is sent in the background counts, if there is one.
+        """Waits until the checkpoint that is sent in the background is committed, if there is one.
 
         Raises:
-            Exception: It could not be sent or committed: its own error.
+            Exception: The error of sending or committing, if one of them failed.
         """
         self._background.wait()
 
@@ -194,8 +194,8 @@ class CheckpointContext:
             storage_id: The checkpoint.
             ckpt_dir: The directory; created if need be.
             download_mode: Who downloads when several processes of one machine call.
-            selector: Says of each path whether it is wanted. In a shared download everything comes that any
-                of the processes wants.
+            selector: Says of each path whether it is wanted. A shared download has every file that any of
+                the processes selects.
 
         Raises:
             CheckpointNotFound: There is no such checkpoint.
@@ -218,8 +218,8 @@ class CheckpointContext:
     ) -> Iterator[Path]:
         """Returns a directory with the checked files of a checkpoint, to read from for the length of a block.
 
-        What the script renames, removes or adds there is not the checkpoint's. From a store that is a
-        directory the files are links, where it can be: they are read-only.
+        Changes of the script to the directory do not change the checkpoint. If the store is a directory, the
+        files are links to it where possible, and read-only.
 
         Args:
             storage_id: The checkpoint.

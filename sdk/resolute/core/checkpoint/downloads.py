@@ -59,7 +59,7 @@ class Downloader:
         self._watch = watch
 
     def held(self, checkpoint_id: str) -> AbstractContextManager[None]:
-        """Keeps a checkpoint from policies that delete, for as long as the context is entered."""
+        """Returns a context within which retention policies do not delete a checkpoint."""
         return held(lambda: self._registry.hold(checkpoint_id), name=f"checkpoint {checkpoint_id}")
 
     def alone(self, checkpoint_id: str, target: Path, selector: Selector | None) -> None:

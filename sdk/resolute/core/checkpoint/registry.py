@@ -34,25 +34,25 @@ class CheckpointRegistry(Protocol):
     """Registers checkpoints in two phases: a begun checkpoint is invisible until it is committed."""
 
     def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Returns the metadata to commit with; fails if they lack something."""
+        """Returns the metadata for the commit; fails if a required key is missing."""
 
     def begin(self, checkpoint_id: str) -> None:
         """Announces a checkpoint before its first byte is written."""
 
     def commit(self, checkpoint_id: str, *, files: Sequence[FileEntry], metadata: Mapping[str, Any]) -> None:
-        """Makes a checkpoint count, once the reports before it are safe."""
+        """Commits a checkpoint after the reports before it were stored."""
 
     def abort(self, checkpoint_id: str) -> None:
         """Gives up a checkpoint that was begun. Never fails."""
 
     def hold(self, checkpoint_id: str) -> None:
-        """Keeps a checkpoint for a minute from policies that delete; a ``ResoluteError`` if that fails."""
+        """Keeps retention policies from deleting a checkpoint for a minute, or raises ``ResoluteError``."""
 
     def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
-        """Returns a checkpoint that counts; ``CheckpointNotFound`` if there is none."""
+        """Returns a committed checkpoint; raises ``CheckpointNotFound`` if there is none."""
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
-        """Returns the metadata of a checkpoint that counts."""
+        """Returns the metadata of a committed checkpoint."""
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes a checkpoint, files first."""
@@ -71,20 +71,20 @@ class LocalRegistry:
         self._readable = store if cache is None else CachedStore(store, cache)
 
     def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Any metadata will do."""
+        """Returns the metadata as they are: off cluster no key is required."""
         return dict(metadata or {})
 
     def begin(self, checkpoint_id: str) -> None:
-        """Keeps a record that counts for nothing; a store that cannot be used says so before any work."""
+        """Writes a provisional record, so that an unusable store fails before any work is done."""
         self._store.write_record(checkpoint_id, Record().written())
 
     def commit(self, checkpoint_id: str, *, files: Sequence[FileEntry], metadata: Mapping[str, Any]) -> None:
-        """Keeps the record that makes it count."""
+        """Writes the record by which the checkpoint is committed."""
         record = Record(finished=True, files=tuple(files), metadata=metadata)
         self._store.write_record(checkpoint_id, record.written())
 
     def abort(self, checkpoint_id: str) -> None:
-        """Removes what was written; what cannot be removed is still no checkpoint.
+        """Removes what was written. Files that cannot be removed do not count as a checkpoint.
 
         A commit may have taken effect although its caller saw a failure: an answer got lost, or another rank
         died right after it. Then there is nothing to give up.
@@ -93,7 +93,7 @@ class LocalRegistry:
             if self._counts(checkpoint_id):
                 _log.warning("checkpoint %s was finished before the failure, and counts", checkpoint_id)
                 return
-            self._remove(checkpoint_id)
+            self.delete(checkpoint_id)
         except (ResoluteError, OSError) as failure:
             _log.warning(
                 "files of the unfinished checkpoint %s are left behind, delete() removes them: %s",
@@ -108,7 +108,7 @@ class LocalRegistry:
         """Returns a checkpoint that was finished.
 
         Raises:
-            CheckpointNotFound: It was not, or somebody else put it into a bucket.
+            CheckpointNotFound: It was not finished, or another program wrote it to a bucket.
         """
         record = self._record(checkpoint_id)
         return RegisteredCheckpoint(self._readable, None if record is None else record.files)
@@ -117,7 +117,7 @@ class LocalRegistry:
         """Returns the metadata of a checkpoint.
 
         Raises:
-            CheckpointNotFound: There is none, or it says nothing about itself.
+            CheckpointNotFound: There is no such checkpoint, or it has no metadata.
         """
         record = self._record(checkpoint_id)
         if record is not None:
@@ -132,10 +132,7 @@ class LocalRegistry:
         return dict(metadata_read)
 
     def delete(self, checkpoint_id: str) -> None:
-        """Removes the files; from before the first one on it is no checkpoint any more."""
-        self._remove(checkpoint_id)
-
-    def _remove(self, checkpoint_id: str) -> None:
+        """Marks the checkpoint as unfinished, so that it no longer counts, and then removes its files."""
         # However this is cut short, what is left counts for nothing, and the next call continues.
         self._store.write_record(checkpoint_id, Record().written())
         self._store.delete(checkpoint_id)

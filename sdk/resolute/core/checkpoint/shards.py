@@ -20,13 +20,13 @@ class MetadataConflictError(RuntimeError):
 
 
 def uploading_ranks(directories: Sequence[DirectoryId | None], selective: Sequence[bool]) -> list[int]:
-    """Which ranks upload anything, in order.
+    """Returns the ranks that upload files, in order.
 
     Ranks that name the same directory, and want all of it, would upload the same files: the lowest of them
     does. A rank with a selector uploads its own selection.
 
     Args:
-        directories: Each rank's directory; None where a rank brings none.
+        directories: Each rank's directory; None for a rank without one.
         selective: Whether each rank has a selector.
     """
     uploaders: list[int] = []
@@ -69,7 +69,7 @@ def assign_uploads(
     all_resources: Sequence[Mapping[str, int]],
     digests: Sequence[Mapping[str, str]],
 ) -> list[list[str]]:
-    """Which paths each rank uploads.
+    """Returns the paths that each rank uploads.
 
     Args:
         all_resources: The resources of each rank.

@@ -27,7 +27,7 @@ Storage = DirectoryStorage | BucketStorage
 
 
 def parse_storage(storage: str | Mapping[str, Any]) -> Storage:
-    """Reads where checkpoints shall lie.
+    """Parses a checkpoint storage.
 
     Args:
         storage: A path, ``file://...``, ``s3://bucket/prefix`` or ``gs://bucket/prefix``; or a mapping like
@@ -133,13 +133,13 @@ def _required(content: Mapping[str, Any], name: str) -> str:
 
 
 def default_storage() -> DirectoryStorage:
-    """Returns where checkpoints lie off cluster: in the user's data directory."""
+    """Returns the storage for checkpoints off cluster: a directory among the user's data."""
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return DirectoryStorage(Path(data).expanduser().absolute() / "resolute" / "checkpoints")
 
 
 def open_store(storage: Storage) -> RecordKeepingStore:
-    """Returns the store of a storage, as a script reaches it that no cluster runs.
+    """Opens the store of a storage for a script off cluster.
 
     Raises:
         FailedPreconditionError: The library for it is not installed, or there are no credentials.

@@ -138,7 +138,7 @@ class Uploader:
     def finish(
         self, checkpoint_id: str, files: Sequence[FileEntry], metadata: Mapping[str, Any] | None
     ) -> None:
-        """Makes a checkpoint count, after the reports before it."""
+        """Commits a checkpoint, after the reports before it."""
         prepared = self.registry.prepare(metadata)
         self.flush()
         self.registry.commit(checkpoint_id, files=files, metadata=prepared)
@@ -156,10 +156,10 @@ class Uploader:
         *,
         checkpoint_id: str = "",
     ) -> str:
-        """Writes a checkpoint out of what every rank brings.
+        """Writes a checkpoint from the files of all ranks.
 
         Args:
-            source: Directory of this rank; None if it brings nothing.
+            source: Directory of this rank; None if it has no files.
             metadata: Metadata of this rank.
             selector: Says of each path whether it is wanted.
             checkpoint_id: A checkpoint that was begun already; empty to begin one.

@@ -69,10 +69,10 @@ class FileReporter(ReportWriter):
         return cls(spool, name=f"rank{rank}", limit=_NO_LIMIT, omissions=omissions)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Nothing waits: what was reported has arrived in its file."""
+        """Does nothing: reports are in their file once ``report`` returns."""
 
     def confirm(self) -> None:
-        """There are no refusals while a run is recorded."""
+        """Does nothing: no service refuses reports while a run is recorded."""
 
 
 class OfflineTrialRecord(LocalTrialRecord):

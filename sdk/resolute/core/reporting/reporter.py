@@ -27,10 +27,10 @@ class Reporter(Protocol):
         """Takes one image, table and so on; once this returns, a crash of the process does not lose it."""
 
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until every report so far has arrived for good; media are not waited for."""
+        """Waits until the services have stored every report so far; does not wait for media."""
 
     def confirm(self) -> None:
-        """Waits likewise, and raises what a service refused."""
+        """Waits like ``flush``, and raises an error if a service refused a report."""
 
     def close(self) -> None:
         """Takes no more reports."""
@@ -51,16 +51,16 @@ class LogReporter:
         _log.info("%s metrics at %d steps: %s", group, steps, flatten(metrics, self.omissions))
 
     def log_media(self, media: Media) -> None:
-        """Logs what came, without its content."""
+        """Logs name, kind and size of the object, without its content."""
         size = len(media.content)
         _log.info("%s %r at %d steps: %d bytes %s", media.kind, media.name, media.steps, size, media.caption)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Nothing waits."""
+        """Does nothing: nothing waits to be sent."""
 
     def confirm(self) -> None:
-        """There are no refusals."""
+        """Does nothing: no service refuses reports."""
 
     def close(self) -> None:
-        """Says how much was left out."""
+        """Logs how many values were left out."""
         self.omissions.finish()

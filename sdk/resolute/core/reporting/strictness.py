@@ -31,11 +31,11 @@ class Strictness(enum.Enum):
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any], *, least: Strictness) -> Strictness:
-        """Returns what an experiment's config asks for, or what the script does if the config asks for less.
+        """Returns the strictness of an experiment's config, or that of the script if it is stricter.
 
         Args:
-            config: The experiment's config; ``reports`` says it.
-            least: What the script was started with.
+            config: The experiment's config, with its field ``reports``.
+            least: The strictness that the script asks for.
         """
         return cls.STRICT if config.get("reports") == cls.STRICT.value else least
 

@@ -149,7 +149,8 @@ class TrainContext:
     ) -> None:
         """Reports metrics of any group. Several reports of one group at the same steps add up.
 
-        Within a run the last value of a metric at a step counts, of the metric of the search the first.
+        If a run reports a metric several times at one step, the last value counts; of the metric of the
+        search, the first value counts.
 
         Args:
             group: ``training``, ``validation`` or any other name without a dot.
@@ -301,7 +302,7 @@ class TrainContext:
         self._log(MediaKind.FIGURE, name, steps_completed, lambda: figure_content(figure), caption)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until every report of this process has arrived for good.
+        """Waits until the services have stored every report of this process.
 
         Args:
             timeout: Seconds to wait at most; None waits for as long as it takes.
@@ -316,11 +317,11 @@ class TrainContext:
         return self._record.best_validation()
 
     def report_early_exit(self, reason: EarlyExitReason, *, message: str = "") -> None:
-        """Says that the trial is about to end early, and why. A second reason is ignored.
+        """Tells the platform that the trial is about to end early, and why. A second reason is ignored.
 
         Args:
-            reason: Why.
-            message: The same for people, who see its first 500 characters in one line.
+            reason: Why the trial ends.
+            message: The reason in words; its first 500 characters are shown in one line.
 
         Raises:
             TypeError: ``reason`` is no ``EarlyExitReason``.

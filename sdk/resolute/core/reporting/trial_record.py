@@ -27,7 +27,7 @@ class TrialRecord(Protocol):
         """Says which share of the trial is done."""
 
     def report_early_exit(self, reason: EarlyExitReason, message: str) -> None:
-        """Says why the trial ends early, the message for people; only the first reason counts."""
+        """Records why the trial ends early; only the first reason counts. ``message`` is shown to people."""
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Replaces the trial's free metadata and returns it."""
@@ -47,11 +47,11 @@ class LocalTrialRecord:
         _log.debug("status: %s", status)
 
     def best_validation(self) -> float | None:
-        """None: which metric decides is known on cluster only."""
+        """Returns None: off cluster no metric decides."""
         return None
 
     def last_validation_steps(self) -> int | None:
-        """None: every process off cluster starts again."""
+        """Returns None: off cluster, every process starts from the beginning."""
         return None
 
     def report_progress(self, progress: float) -> None:

@@ -23,17 +23,17 @@ def shortened(sentence: str) -> str:
 def note_hang(
     connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
 ) -> None:
-    """Writes what keeps a container of a run, tells people, and does what the config says.
+    """Records why a container of a run hangs, alerts people, and applies the policy of the config.
 
     Args:
         connection: A transaction.
         allocation_id: Allocation of the run.
         rank: Rank of the container.
-        sentence: What keeps it; empty once it moves again.
+        sentence: Why it hangs; empty once it progresses again.
         timing: When.
 
     Raises:
-        RunSupersededError: The run is over; what kept it says nothing of the one after it.
+        RunSupersededError: The run has ended; the sentence does not apply to the next one.
     """
     run = living_run(connection, allocation_id)
     before = [container for container in runs.containers_of(connection, allocation_id) if container.hang]

@@ -18,17 +18,17 @@ _EVENTS = {"pause": ExperimentEvent.PAUSE, "end": ExperimentEvent.CANCEL}
 def note_idle(
     connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
 ) -> None:
-    """Writes how little the GPUs of a container do. Once those of all do too little, the policy is applied.
+    """Records that the GPUs of a container are idle. Once all containers are idle, applies the policy.
 
     Args:
         connection: A transaction.
         allocation_id: Allocation of the run.
         rank: Rank of the container.
-        sentence: How little they do; empty once they do enough.
+        sentence: How little the GPUs are used; empty once they are used enough.
         timing: When.
 
     Raises:
-        RunSupersededError: The run is over; what it did says nothing of the one after it.
+        RunSupersededError: The run has ended; the sentence does not apply to the next one.
     """
     run = living_run(connection, allocation_id)
     runs.update_container(connection, allocation_id, rank, idle=sentence)

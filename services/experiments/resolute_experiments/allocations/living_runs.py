@@ -10,7 +10,9 @@ from resolute_experiments.store.runs import Run
 
 
 def living_run(connection: Connection, allocation_id: str) -> Run:
-    """Reads the run of an allocation. Who writes reads it in the same transaction: it may have ended before.
+    """Reads the run of an allocation.
+
+    A writer calls this in its own transaction, because the run may end in between.
 
     Raises:
         NotFoundError: There is none.

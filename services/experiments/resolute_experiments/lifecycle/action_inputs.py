@@ -32,7 +32,7 @@ class ActionInputs:
 async def fetch_action_inputs(
     search_id: str, actions: Sequence[action_pb2.Action], *, clients: Clients
 ) -> ActionInputs:
-    """Asks what must be known to apply some consecutive actions.
+    """Asks other services for what is needed to apply some consecutive actions.
 
     Raises:
         ResoluteError: A service did not answer.
@@ -57,7 +57,7 @@ async def fetch_action_inputs(
 
 
 async def acknowledge_unapplied(search_id: str, *, clients: Clients) -> None:
-    """Tells a search that its actions have arrived, of which an experiment that has ended applies no more.
+    """Acknowledges the actions of a search whose experiment has ended and applies no more of them.
 
     They wait for the experiment to continue, and no other call may wait for them.
 

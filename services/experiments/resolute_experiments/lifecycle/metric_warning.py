@@ -63,7 +63,7 @@ class MetricWarning:
         self._asked_at = float("-inf")
 
     async def refresh(self, experiment: Experiment, *, ending: bool = False) -> None:
-        """Sets the warning, or takes it back. A metrics service that does not answer changes nothing.
+        """Sets or removes the warning. If the metrics service does not answer, nothing changes.
 
         A search that goes by the metric is paused, once, if the same holds when it is looked at again: a
         script may report the metric in a call of its own.

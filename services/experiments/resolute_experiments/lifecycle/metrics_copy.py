@@ -136,7 +136,7 @@ class MetricsCopy:
 def reported_changes(
     due: Sequence[DueTrial], answers: Iterable[metrics_service_pb2.ListLastStepsResponse.LastSteps]
 ) -> list[tuple[DueTrial, ReportedSteps | None]]:
-    """Finds of which trials something is to be written: steps that are new, or that they were looked at."""
+    """Returns the trials to update: those with new steps, and those that run no more, which were checked."""
     found = {reported.trial_id: reported for reported in answers}
     changes: list[tuple[DueTrial, ReportedSteps | None]] = []
     for trial in due:

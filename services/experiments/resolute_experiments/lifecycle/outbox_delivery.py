@@ -40,11 +40,11 @@ async def deliver(experiment: Experiment, *, database: Database, clients: Client
     """Delivers everything that waits for an experiment. What is refused for good is dropped and logged.
 
     Returns:
-        Why the search cannot continue, if it refused to hear of its trials; else empty.
+        Why the search cannot continue, if it refused a message about its trials; else empty.
 
     Raises:
-        ResoluteError: A service did not answer; what it did take is not sent again in vain, since receivers
-            know the identifiers.
+        ResoluteError: A service did not answer. Messages may be sent again: receivers recognise their
+            identifiers.
     """
     refusal = ""
     while messages := await database.read(lambda c: outbox.pending(c, experiment.id)):

@@ -36,14 +36,14 @@ class Pace:
     _looked_at: float = 0.0
 
     def look(self, progress: float, *, now: float, running: bool) -> None:
-        """Takes the progress of a search at a time."""
+        """Records the progress of a search at a time."""
         if self._progress is not None and running:
             self.seconds += now - self._looked_at
             self.gained += max(0.0, progress - self._progress)
         self._progress, self._looked_at = progress, now
 
     def seconds_left(self) -> float | None:
-        """Seconds until the whole is done, as fast as so far; None before anything was."""
+        """Seconds until the search is done at the speed so far; None before any progress."""
         if not self.gained or self._progress is None:
             return None
         return (1.0 - self._progress) * self.seconds / self.gained

@@ -70,7 +70,7 @@ class StuckSteps:
             await self._show(warning)
 
     async def succeeded(self, *, task: str) -> None:
-        """Takes back what was shown, unless another task fails, or there is another warning by now.
+        """Removes the warning, unless another task fails or the warning was replaced.
 
         Args:
             task: The task of which a step succeeded.

@@ -42,13 +42,13 @@ class Inventory(Protocol):
         """Most trials without slots that could be placed now."""
 
     def without(self, taken: Iterable[int]) -> Inventory:
-        """The same after some were given away; none of them is what a trial without slots takes."""
+        """Returns the inventory without some slots, none of which a trial without slots takes."""
 
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """All slots of some nodes."""
 
     def competes(self, demand: Demand) -> bool:
-        """Whether the demand takes what trials with slots want."""
+        """Whether the demand takes slots or places that trials with slots could use."""
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
         """Chooses slots for a demand, all of them or none."""
@@ -57,10 +57,10 @@ class Inventory(Protocol):
         """Whether the demand would be met if all slots were free."""
 
     def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
-        """The sets of nodes on one of which all slots must come free; none where no trial is preempted."""
+        """The sets of nodes, each of which meets the demand once all its slots are free. May be empty."""
 
     def explain(self, demand: Demand) -> str:
-        """Says what a demand lacks that cannot be met now."""
+        """Describes what is missing for a demand that cannot be met now."""
 
 
 @dataclass(frozen=True)
@@ -210,14 +210,14 @@ class SlotInventory:
         return SlotInventory(self.nodes, frozenset(self.nodes)).choose(demand) is not None
 
     def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
-        """The sets of nodes on one of which all slots must come free."""
+        """The sets of nodes, each of which meets the demand once all its slots are free."""
         usable = [node for node in self._node_sizes if node not in demand.excluded]
         if self._wants_one_node(demand):
             return [frozenset({node}) for node in usable]
         return [frozenset(usable)]
 
     def explain(self, demand: Demand) -> str:
-        """Says what a demand lacks that cannot be met now."""
+        """Describes what is missing for a demand that cannot be met now."""
         if not demand.slots:
             return f"waits for another trial without slots: {self.most_without_slots} of them run at a time"
         usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}

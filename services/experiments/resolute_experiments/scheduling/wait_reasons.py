@@ -28,7 +28,7 @@ class WaitReasons:
         self._waits: Waits | None = None
 
     def load(self, connection: Connection) -> None:
-        """Takes what an earlier life of the service recorded, if it recorded anything."""
+        """Loads the reasons that the service recorded before it was restarted, if there are any."""
         recorded = wait_reasons.read(connection)
         self._waits = Waits(recorded) if recorded else None
 
@@ -37,7 +37,7 @@ class WaitReasons:
         return waits != (self._waits or Waits())
 
     def update(self, waits: Waits) -> None:
-        """Takes what a pass has recorded."""
+        """Replaces the reasons by those that a pass has recorded."""
         self._waits = waits
 
     def wait_reason(self, trial_id: str, experiment_id: str) -> str:
@@ -45,7 +45,7 @@ class WaitReasons:
         return self._waits.reason(trial_id, experiment_id) if self._waits else _NOT_YET
 
     def last_reason(self, trial_id: str, experiment_id: str) -> str:
-        """Says what the last pass found that a trial waits for; empty if it was not asked about the trial."""
+        """Returns why a trial waits, by the last pass; empty if the pass did not consider the trial."""
         return self._waits.known_reason(trial_id, experiment_id) if self._waits else ""
 
     def first_wait_reason(self, experiment_id: str) -> str:

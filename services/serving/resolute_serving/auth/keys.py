@@ -61,8 +61,8 @@ class FetchedKeys:
     async def revoked(self) -> Container[str]:
         """Identifiers of tokens that were ended before their time.
 
-        While the experiments service does not answer, its last answer counts: who has it stopped must not
-        stop the reports of trials too.
+        While the experiments service does not answer, its last answer counts, so that an outage of that
+        service does not stop the reports of trials.
         """
         if not self._within(self._asked_at, _REVOKED_SECONDS):
             # Noted before it asks: of many calls at the same time, one asks and the others continue.

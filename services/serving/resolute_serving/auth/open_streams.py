@@ -60,7 +60,7 @@ class OpenStreams:
         """The current task serves a stream of this token until the block ends.
 
         Args:
-            token: What the caller gave; None for a caller without one, whose streams do not end.
+            token: Token of the caller; None for a caller without one, whose streams do not end.
             address: Of the caller.
 
         Raises:

@@ -88,11 +88,11 @@ def rotate(path: Path) -> None:
 
 
 def drop_old(path: Path, *, now: float | None) -> int:
-    """Leaves the key that signs; what the others have signed is valid no more.
+    """Deletes all keys but the one that signs; tokens of the others become invalid.
 
     Args:
         path: The file.
-        now: Unix time, to keep keys that running trials may still need; None to drop them all the same.
+        now: Unix time, to keep keys that running trials may still need; None to drop those too.
 
     Returns:
         How many were dropped.

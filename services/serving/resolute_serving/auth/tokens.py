@@ -57,11 +57,11 @@ class RevokedTokens:
         self._clock = clock
 
     def unfollow(self) -> None:
-        """Asks no more: what is known stays."""
+        """Stops asking and keeps the identifiers that are known."""
         self._read = None
 
     def replace(self, ids: Iterable[str]) -> None:
-        """Takes note of all identifiers that count from now on."""
+        """Replaces the identifiers."""
         self._ids = frozenset(ids)
 
     async def current(self) -> Container[str]:
@@ -131,7 +131,7 @@ class TokenSigner:
 
     @property
     def public_key(self) -> Ed25519PublicKey:
-        """Verifies what is signed now."""
+        """The public key of the current signing key."""
         return self._keys()[0].public_key()
 
     @property
@@ -141,7 +141,7 @@ class TokenSigner:
 
     @property
     def public_keys(self) -> Sequence[Ed25519PublicKey]:
-        """The keys that verify: that of what is signed now, then those before it.
+        """The keys that verify tokens: the current one, then earlier ones.
 
         Their file is looked at, because other processes may sign by it as well.
         """
@@ -151,7 +151,7 @@ class TokenSigner:
         """Issues a token for a person, valid for ``ttl`` seconds.
 
         Args:
-            user: Whom it speaks for.
+            user: The user that it identifies.
             ttl: Seconds that it is valid.
             token_id: Identifies it, so that it can be ended before its time; empty for a new one.
         """
@@ -276,7 +276,7 @@ class TokenVerifier:
 
         Args:
             token: The token.
-            expired: Also take one that has expired: its owner asks for the next.
+            expired: Whether to accept an expired token, whose owner requests the next one.
 
         Raises:
             UnauthenticatedError: It is malformed, expired, revoked, forged, or of another cluster.

@@ -126,12 +126,12 @@ class Leadership:
             return Look(*connection.execute(_LOOK).one())
 
     def take(self, look: Look) -> Term | None:
-        """Begins to serve, after what may be left of the sessions of the former process was ended.
+        """Begins to serve, after ending the sessions that the former process may have left.
 
         A stopped process holds its transactions open, and with them its locks.
 
         Returns:
-            None where another process was faster, or the former one is there after all.
+            None if another process was faster, or if the former process still serves.
 
         Raises:
             UnavailableError: It does not answer, or a transaction of the former process does not end.
