@@ -164,6 +164,30 @@ class Visit:
         )
         return file
 
+    async def log(self, trial: Any, media: list[dict[str, Any]], *, source: str = "s") -> Any:
+        """Sends media, as the trial would.
+
+        Args:
+            trial: Whose they are.
+            media: One ``LoggedMedia`` each.
+            source: The spool that they are from; each begins anew.
+
+        Returns:
+            Those that were refused.
+        """
+        owner, token = self.owner(trial)
+        directory = storage_pb2.Storage.Directory(path=str(self.folder / "checkpoints"))
+        answer = await self.caller.call(
+            "IngestMedia",
+            token=token,
+            source=source,
+            count=len(media),
+            media=media,
+            storage=storage_pb2.Storage(directory=directory),
+            **owner,
+        )
+        return answer.refusals
+
     def owner(self, trial: Any) -> tuple[dict[str, Any], str]:
         """Who the first run of a trial is, and its token."""
         run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w", workspace_id=1)

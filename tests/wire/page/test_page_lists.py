@@ -20,6 +20,9 @@ from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HT
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
 LONG = "n" * 200
 MANY = 1500
+WIDER = """[...document.querySelectorAll(".scroll-x > .cards")]
+    .filter((one) => one.scrollWidth > one.parentElement.clientWidth).length"""
+"""How many lists scroll sideways."""
 SCREENS = ((1440, 900), (1024, 768), (390, 844))
 
 
@@ -61,6 +64,8 @@ async def look_at_lists(visit: Visit) -> None:
             await page.get_by_text(text).first.wait_for()
             root = "document.scrollingElement"
             assert await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0, (path, width)
+        # On a phone the rows are cards, which fit.
+        assert await page.evaluate(WIDER) == 0, path
         await assert_accessible(page)
     await page.set_viewport_size({"width": 1440, "height": 900})
     await page.goto(f"{visit.url}/experiments/3?sort=number")

@@ -14,7 +14,7 @@ from support.services.page_visit import MARKUP, Visit, visit_page
 
 need_http()
 
-from resolute.api.checkpoints.v1 import media_pb2, storage_pb2  # noqa: E402 - skipped where HTTP cannot be served
+from resolute.api.checkpoints.v1 import media_pb2  # noqa: E402 - skipped where HTTP cannot be served
 from resolute.core.media.audio import audio_content  # noqa: E402
 from resolute.core.media.histograms import histogram_content  # noqa: E402
 from resolute.core.media.images import image_content  # noqa: E402
@@ -51,7 +51,7 @@ async def look_at_media(visit: Visit) -> None:
     )
     await log(visit, first, shade=0.2)
     await log(visit, second, shade=0.8)
-    refused = await ingest(visit, first, [media("attack", Kind.MEDIA_KIND_IMAGE, SVG)], source="attack")
+    refused = await visit.log(first, [media("attack", Kind.MEDIA_KIND_IMAGE, SVG)], source="attack")
     assert [one.message for one in refused] == [
         "media 'attack' is not kept: it is in none of the formats PNG, JPEG, GIF and WebP; convert it first"
     ]
@@ -158,28 +158,13 @@ async def log(visit: Visit, trial: Any, *, shade: float) -> None:
     for steps in range(30, 90, 10):
         values = histogram_content(random.normal(shade, steps / 10, 100), bins=30)
         logged.append(media("gradients", Kind.MEDIA_KIND_HISTOGRAM, values, steps))
-    assert not await ingest(visit, trial, logged)
+    assert not await visit.log(trial, logged)
 
 
 def media(
     name: str, kind: Kind.ValueType, content: bytes, step: int = 1, caption: str = ""
 ) -> dict[str, Any]:
     return {"name": name, "kind": kind, "content": content, "steps_completed": step, "caption": caption}
-
-
-async def ingest(visit: Visit, trial: Any, logged: list[dict[str, Any]], *, source: str = "s") -> Any:
-    owner, token = visit.owner(trial)
-    directory = storage_pb2.Storage.Directory(path=str(visit.folder / "checkpoints"))
-    answer = await visit.caller.call(
-        "IngestMedia",
-        token=token,
-        source=source,
-        count=len(logged),
-        media=logged,
-        storage=storage_pb2.Storage(directory=directory),
-        **owner,
-    )
-    return answer.refusals
 
 
 async def take_picture(visit: Visit, name: str) -> None:

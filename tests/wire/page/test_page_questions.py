@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.services.gateway import need_http
 from support.services.page_visit import BEST, Visit, visit_page
 
 need_http()
 
-from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute.api.checkpoints.v1.media_pb2 import MediaKind as Kind  # noqa: E402 - skipped where HTTP cannot be served
+from resolute.core.media.images import image_content  # noqa: E402
+from resolute_gateway.requirements import BUILT  # noqa: E402
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.sampled(1, group="the page in a browser")]
 PAGE = Path(__file__).parents[3] / "docs/gateway.md"
@@ -26,6 +29,10 @@ FAILURE = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
     raise ValueError("no such shard")
 ValueError: no such shard"""
+IMAGES = [
+    {"name": "samples", "kind": Kind.MEDIA_KIND_IMAGE, "steps_completed": steps, "content": content}
+    for steps, content in ((10, image_content(np.zeros((8, 8)))), (20, image_content(np.ones((8, 8)))))
+]
 _SECONDS = 500
 
 
@@ -105,8 +112,14 @@ async def differences(hand: Hand) -> None:
 
 
 async def overlay(hand: Hand) -> None:
-    await compare(hand)
-    await hand.page.get_by_role("img", name="validation/loss").wait_for()
+    """Two that are selected are drawn below the list."""
+    await hand.click("checkbox", "Select experiment 1")
+    await hand.click("checkbox", "Select experiment 2")
+    drawn = hand.page.get_by_role("region", name="Curves of what is selected")
+    chart = drawn.get_by_role("img", name="validation/loss")
+    await chart.wait_for()
+    await drawn.get_by_label("Legend").get_by_role("listitem").nth(1).wait_for()
+    await chart.click(trial=True)  # nothing lies above it
 
 
 async def slots_by_holder(hand: Hand) -> None:
@@ -122,8 +135,9 @@ async def machine(hand: Hand) -> None:
 
 async def media(hand: Hand) -> None:
     await hand.open("first")
-    await hand.click("tab", "Media")
-    await hand.page.get_by_text(re.compile("No media|logged")).first.wait_for()
+    logged = hand.page.get_by_role("region", name="Images that were logged last")
+    await logged.get_by_text("samples of trial 1 at step 20").wait_for()
+    assert await logged.get_by_role("img").count() == 1
 
 
 async def share(hand: Hand) -> None:
@@ -191,6 +205,7 @@ def test_each_question_takes_the_clicks_that_the_documentation_says(tmp_path: Pa
             for trial in await visit.create(trials=2, name=name, **SEARCH):
                 await visit.report(trial)
                 await visit.save(trial, b"weights")
+                assert not await visit.log(trial, IMAGES)
         await visit.fail("broken", FAILURE)
         await visit.sign_in()
         for question, answer in QUESTIONS.items():

@@ -90,6 +90,8 @@ async def be_away(visit: Visit) -> None:
         assert await page.get_by_text(UNREAD).count() == 0
         await page.locator("main.away").wait_for()
         await assert_accessible_everywhere(page)
+        await views.get_by_role("link", name="Boards").click()
+        await page.get_by_text("has not opened this view before").wait_for()
         # Where nothing is followed, calls tell whether the cluster is there.
         await views.get_by_role("link", name="Models").click()
         await page.get_by_text("No models yet").wait_for()
@@ -105,8 +107,31 @@ async def be_away(visit: Visit) -> None:
         await page.get_by_role("link", name=MARKUP).click()
         await page.get_by_role("button", name="Activate").wait_for()
         assert await page.locator("main.away").count() == 0
+        await write_while_away(visit, gateway)
     finally:
         await asyncio.to_thread(gateway.kill)
+
+
+async def write_while_away(visit: Visit, gateway: GatewayProcess) -> None:
+    """What is typed stays, and a view that was opened in vain opens when the gateway is back."""
+    page, status = visit.page, visit.page.get_by_role("banner").get_by_role("status")
+    await page.get_by_role("button", name="Edit").click()
+    description = page.get_by_role("dialog").get_by_label("Description")
+    await description.fill("half a sentence")
+    await asyncio.to_thread(gateway.kill)
+    await status.get_by_text("reconnecting").wait_for()
+    await asyncio.to_thread(gateway.start)
+    await status.get_by_text("live", exact=True).wait_for()
+    assert await description.input_value() == "half a sentence"
+    await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    await page.get_by_text("half a sentence").wait_for()
+
+    await asyncio.to_thread(gateway.kill)
+    await status.get_by_text("reconnecting").wait_for()
+    await page.get_by_role("navigation", name="Views").get_by_role("link", name="Boards").click()
+    await page.get_by_text("has not opened this view before").wait_for()
+    await asyncio.to_thread(gateway.start)
+    await page.get_by_role("heading", name="Yours").wait_for()
 
 
 async def look_around(page: Any) -> None:
