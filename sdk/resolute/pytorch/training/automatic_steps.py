@@ -69,7 +69,7 @@ class AutomaticSteps:
         has_own_steps = left and _has_own_steps(type(self._trial))
         self._automatic = left and not has_own_steps
         if self._automatic and context.distributed.rank == 0:
-            _log.info("train_batch() returns a loss and takes no step: gradients and steps are automatic")
+            _log.info("train_batch() returns only a loss: gradients and optimizer steps are done for it")
         if has_own_steps and context.distributed.rank == 0:
             _log.warning(
                 "the first train_batch() computed no gradients of its loss; its code calls backward() or "
