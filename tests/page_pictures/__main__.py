@@ -18,6 +18,8 @@ from playwright.sync_api import sync_playwright
 from page_pictures.experiments import SEARCH, train_all
 
 _RESOLUTE = Path(sys.executable).with_name("resolute")
+_PATIENCE_MS = 180_000
+"""For what a view waits for: trials and services of the cluster take the same processors as the browser."""
 WIDTHS = {1440: 900, 1024: 768, 390: 844}
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 VIEWS = {
@@ -82,6 +84,7 @@ def take(folder: Path, link: str, views: dict[str, str]) -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         page = browser.new_context(reduced_motion="reduce").new_page()
+        page.set_default_timeout(_PATIENCE_MS)
         page.goto(link)
         _press_sign_in(page)
         page.goto(root + VIEWS["overview"])
