@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import grpc
 import psutil
 from deployment.test_services_apart import deployed, start
-from deployment.units import UnitProcess
+from deployment.units import UnitProcess, variables_of
 from support.postgres import new_postgres
 
 from benchmarks.embedded import processor_seconds_of
@@ -27,7 +27,9 @@ class Apart:
     """Services that listen, over TLS."""
 
     address: str
-    """``host:port`` of the gateway."""
+    """``host:port`` of the gateway for people."""
+    runs_address: str
+    """``host:port`` of the gateway for runs."""
     authority: Path
     """Who signed its certificate."""
     units: Mapping[str, UnitProcess]
@@ -70,5 +72,6 @@ def apart(folder: Path, *, variables: Mapping[str, str] | None = None) -> Iterat
             # One after the other: their imports would hold each other up.
             start(deployment, unit)
         (address,) = re.findall(r"RESOLUTE_MASTER=(\S+)", deployment.page_script(number=1))
+        runs_address = variables_of(folder / "etc/experiments.env")["RESOLUTE_ADVERTISED_ADDRESS"]
         authority, token = folder / "etc/authority.pem", folder / "var/operator-token"
-        yield Apart(address, authority, deployment.units, token)
+        yield Apart(address, runs_address, authority, deployment.units, token)

@@ -1,7 +1,7 @@
 """Callers who ask a cluster for all that they may, as a program of its own: what they cost is not measured.
 
 Run as ``python _besiegers.py ADDRESS URL TRIAL AUTHORITY SECONDS``, with tokens of users on stdin, one a
-line. SIGTERM or the time ends it; then it prints how many calls of each kind came to an end.
+line. SIGTERM or the time ends it; then it prints how many calls of each kind came to an end, and by what.
 """
 
 from __future__ import annotations
@@ -103,9 +103,13 @@ class Besiegers:
     async def _repeat(self, kind: str, call: Callable[[int], Awaitable[None]], number: int) -> None:
         """Calls again and again; refusals are what the service owes such callers."""
         while True:
-            with suppress(grpc.aio.AioRpcError, OSError):
+            try:
                 await call(number)
-            self.ended[kind] += 1
+                self.ended[kind] += 1
+            except grpc.aio.AioRpcError as error:
+                self.ended[f"{kind} with {error.code().name}: {(error.details() or '')[:80]}"] += 1
+            except OSError:
+                self.ended[f"{kind} with a broken connection"] += 1
             await asyncio.sleep(_PAUSE)
 
     async def _follow(self, number: int) -> None:

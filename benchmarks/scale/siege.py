@@ -216,7 +216,7 @@ def services_apart(folder: Path) -> Iterator[Besieged]:
 
         yield Besieged(
             address=services.address,
-            runs_address=services.address,
+            runs_address=services.runs_address,
             authority=services.authority,
             operator=services.operator,
             processes=services.processes,

@@ -27,6 +27,7 @@ from support.postgres import PostgresServer
 from support.waiting import wait_until
 
 SERVICES = ("searcher", "metrics", "logs", "checkpoints", "experiments", "preemption")
+GATEWAYS = ("gateway", "runs-gateway")
 STEPS = 40
 TRAIN = f"""
 import time
@@ -109,7 +110,7 @@ class Deployment:
 @contextmanager
 def deployed(folder: Path, database_url: str) -> Iterator[Deployment]:
     """Installs the units as the page says; nothing is started."""
-    ports = {f":{number}": f":{free_port()}" for number in range(8080, 8088)}
+    ports = {f":{number}": f":{free_port()}" for number in range(8080, 8089)}
     replaced = {
         "/opt/resolute/bin/python": sys.executable,
         "/etc/resolute": str(folder / "etc"),
@@ -128,12 +129,9 @@ def deployed(folder: Path, database_url: str) -> Iterator[Deployment]:
         (folder / "etc" / file.name).write_text(text)
     _protect(folder / "etc")
     units = {}
-    for name in (*SERVICES, "gateway"):
-        file = (
-            ROOT
-            / "deploy/systemd"
-            / ("resolute-gateway.service" if name == "gateway" else "resolute@.service")
-        )
+    for name in (*SERVICES, *GATEWAYS):
+        file_name = f"resolute-{name}.service" if name in GATEWAYS else "resolute@.service"
+        file = ROOT / "deploy/systemd" / file_name
         units[name] = read_unit(file, instance=name, replaced=replaced, log=folder / f"{name}.log")
     with ExitStack() as stack:
         stack.callback(_end_runs, folder)
@@ -194,7 +192,7 @@ def test_services_apart_run_a_search_though_each_of_them_is_killed(
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(CONFIG))
         deployment.run(f"{client}resolute e create {tmp_path}/config.yaml {code}")
         wait_until(lambda: "step" in deployment.run(f"{client}resolute e logs 1"), what="the first step")
-        for name in (*SERVICES, "gateway"):
+        for name in (*SERVICES, *GATEWAYS):
             deployment.units[name].kill()
             start(deployment, name)
         assert "COMPLETED" in deployment.run(f"{client}resolute e wait 1 && resolute e describe 1")

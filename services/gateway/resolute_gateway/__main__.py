@@ -21,7 +21,7 @@ from resolute_gateway.backends import Backends
 from resolute_gateway.grpc_router import GrpcRouter
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.rpc.sign_in import SignInCheck
-from resolute_gateway.settings import HttpSettings, http_port
+from resolute_gateway.settings import HttpSettings, http_port, serves_http
 from resolute_gateway.watch.merged import MergedWatches
 from resolute_gateway.watch.service import GatewayServicer
 from resolute_gateway.watch.unchecked import UncheckedWatch
@@ -56,7 +56,7 @@ async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     ended = shutdown_requested()
     await server.start()
     await health.set("", health_pb2.HealthCheckResponse.SERVING)
-    missing = missing_for_http()
+    missing = missing_for_http() if serves_http(variables) else "RESOLUTE_NO_HTTP is set"
     if missing:
         _say(f"gateway listens on {settings.host}:{port}, without HTTP: {missing}")
         await ended.wait()

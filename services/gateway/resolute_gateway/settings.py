@@ -113,6 +113,11 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
+def serves_http(variables: Mapping[str, str]) -> bool:
+    """Whether HTTP is served: unless RESOLUTE_NO_HTTP is set and not 0."""
+    return variables.get("RESOLUTE_NO_HTTP", "0") in {"", "0"}
+
+
 def http_port(variables: Mapping[str, str]) -> int:
     """Reads RESOLUTE_HTTP_PORT; zero, which picks a free one, if it is not set.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_gateway.settings import HttpSettings, http_port
+from resolute_gateway.settings import HttpSettings, http_port, serves_http
 
 
 def read(**variables: str) -> HttpSettings:
@@ -44,3 +44,8 @@ def test_the_port_is_a_number() -> None:
     assert (http_port({}), http_port({"RESOLUTE_HTTP_PORT": "8087"})) == (0, 8087)
     with pytest.raises(InvalidArgumentError, match="RESOLUTE_HTTP_PORT is '65536'"):
         http_port({"RESOLUTE_HTTP_PORT": "65536"})
+
+
+def test_http_is_served_unless_it_is_switched_off() -> None:
+    assert [serves_http({"RESOLUTE_NO_HTTP": text}) for text in ("", "0", "1")] == [True, True, False]
+    assert serves_http({})

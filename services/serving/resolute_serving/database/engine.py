@@ -168,7 +168,9 @@ class Database:
         return await asyncio.wrap_future(future)
 
     async def read(self, work: Work[T]) -> T:
-        """Runs ``work`` on a snapshot and returns its result.
+        """Runs ``work`` and returns its result.
+
+        On SQLite it reads one snapshot, on PostgreSQL each statement has its own. It may run twice.
 
         Raises:
             UnavailableError: The database cannot be reached.
@@ -218,11 +220,17 @@ class Database:
             raise UnavailableError(f"the {self.name} service stops; try again")
 
     def _read(self, work: Work[T]) -> T:
-        with (
-            typed_errors(self.name),
-            self._connection(self._reader_engine) as connection,
-            connection.begin(),
-        ):
+        with typed_errors(self.name):
+            try:
+                return self._read_once(work)
+            except DBAPIError as error:
+                # The server has closed the connection, as at its restart; all of them are opened anew.
+                if not error.connection_invalidated:
+                    raise
+                return self._read_once(work)
+
+    def _read_once(self, work: Work[T]) -> T:
+        with self._connection(self._reader_engine) as connection, connection.begin():
             return work(connection)
 
     def _connection(self, engine: Engine) -> AbstractContextManager[Connection]:
@@ -387,8 +395,13 @@ def create_engine(
     arguments = {"options": f"-csearch_path={name}", "connect_timeout": 5, **_POSTGRES_KEEPALIVE}
     if fence is not None:
         arguments["application_name"] = fence.session
+    if not writes:
+        # Each statement has its own snapshot, in a transaction or not: three round trips fewer for each read.
+        return sa.create_engine(
+            url, isolation_level="AUTOCOMMIT", connect_args=arguments, hide_parameters=True
+        )
     engine = sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
-    if fence is not None and writes:
+    if fence is not None:
         sa.event.listen(engine, "begin", fence.require)
     return engine
 
