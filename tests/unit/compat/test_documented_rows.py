@@ -28,11 +28,11 @@ USED: Mapping[str, tuple[str, ...]] = {
     "core_v2.init(config=core_v2.Config(…))": ("e2e/test_core_v2.py", "unit/compat/test_older_names.py"),
     "determined.tensorboard.get_base_path": ("unit/compat/test_older_names.py",),
     "determined.tensorboard.BatchMetricWriter": (
-        "unit/core/test_tensorboard.py",
+        "unit/core/reports/test_tensorboard.py",
         "compat/scripts/tensorboard_writers/write.py",
     ),
     "determined.tensorboard.build": (
-        "unit/core/test_tensorboard.py",
+        "unit/core/reports/test_tensorboard.py",
         "compat/scripts/tensorboard_writers/write.py",
     ),
     "determined.horovod.hvd": ("unit/compat/test_older_names.py", "unit/compat/test_horovod_commands.py"),
@@ -40,7 +40,7 @@ USED: Mapping[str, tuple[str, ...]] = {
     "determined.pytorch.lightning.LightningAdapter": ("unit/integrations/test_lightning_adapter.py",),
     "determined.lightning.experimental.DetLogger": ("compat/scripts/lightning_logger/train.py",),
     "PyTorchTrialContext.autocast_forward_pass": (
-        "unit/pytorch/test_context.py",
+        "unit/pytorch/trial/test_context.py",
         "unit/compat/test_older_names.py",
     ),
     "TorchBatchProcessorContext.wrap_reducer": ("compat/scripts/batch_inference/inference.py",),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.training.trials import LineTrial
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 CONFIG = {
     "hyperparameters": {
         "global_batch_size": {"type": "const", "val": 8},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 DOCUMENTED = """
 pytorch.init(*, hparams=None, exp_conf=None, distributed=None, aggregation_frequency=1, \
 enable_tensorboard_logging=True)
