@@ -37,6 +37,7 @@ _HOOKS = re.compile(r"on_\w+|intercept_\w+|[A-Z]\w*")
 _DECORATORS = ["@*command*", "@*group*", "@*validator*", "@compiles*", "@*listens_for*", "@*fixture*"]
 KEPT = {
     "capture_signals": "uvicorn calls it",
+    "startup": "uvicorn calls it",
     "_repr_html_": "notebooks call it",
     "add_registered_method_handlers": "code that gRPC generates calls it",
     "format_commands": "click calls it",
