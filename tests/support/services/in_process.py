@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,6 +17,7 @@ from support.static_keys import StaticKeys
 
 from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_engines.local.fork_server import ForkServer
 from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
@@ -83,6 +85,13 @@ class _OpenEnvironment(Environment):
         return self.checkpoints_root
 
 
+class _StartedByTheFirstRun(ForkServer):
+    """Few tests have runs of a local engine; the imports of this process cost more than most tests."""
+
+    def start(self) -> None:
+        """Leaves it to ``fork``."""
+
+
 @asynccontextmanager
 async def serving(
     blueprints: Sequence[Blueprint],
@@ -141,7 +150,8 @@ async def serving(
         refusals=refusals,
         role_seconds=role_seconds,
     )
-    services = [_create(blueprint, common, tmp_path) for blueprint in blueprints]
+    with patch("resolute_engines.local.engine.ForkServer", _StartedByTheFirstRun):
+        services = [_create(blueprint, common, tmp_path) for blueprint in blueprints]
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
     )
