@@ -17,7 +17,7 @@ from support.static_keys import StaticKeys
 
 from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute_engines.local.fork_server import ForkServer
+from resolute_engines.local.supervisor_parent import SupervisorParent
 from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
@@ -85,7 +85,7 @@ class _OpenEnvironment(Environment):
         return self.checkpoints_root
 
 
-class _StartedByTheFirstRun(ForkServer):
+class _StartedByTheFirstRun(SupervisorParent):
     """Few tests have runs of a local engine; the imports of this process cost more than most tests."""
 
     def start(self) -> None:
@@ -150,7 +150,7 @@ async def serving(
         refusals=refusals,
         role_seconds=role_seconds,
     )
-    with patch("resolute_engines.local.engine.ForkServer", _StartedByTheFirstRun):
+    with patch("resolute_engines.local.engine.SupervisorParent", _StartedByTheFirstRun):
         services = [_create(blueprint, common, tmp_path) for blueprint in blueprints]
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
