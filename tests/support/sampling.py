@@ -1,20 +1,21 @@
 """Runs a random part of what is too slow to be run whole each time.
 
-Where no test, file or folder is named, tests that are marked ``sampled(k)`` run ``k`` of their cases, and of
-slow tests one in four runs (`support.slow_tests`). Loops over ``sample.of(cases, k)`` always take ``k``. A
-seed, new in each run and shown in pytest's header, decides which. ``--whole`` runs everything.
+Where no test, file or folder is named, tests that are marked ``sampled(k)`` run ``k`` of their cases; of slow
+tests one in four runs, and of long ones one in eight (`support.slow_tests`). Loops over
+``sample.of(cases, k)`` always take ``k``. A seed, new in each run and shown in pytest's header, decides
+which. ``--whole`` runs everything.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest
-from support.slow_tests import ONE_IN, name_of, slow_tests
+from support.slow_tests import name_of, slow_tests
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ class Sample:
         return [population[index] for index in sorted(chosen)]
 
 
-def choose_items(items: list[pytest.Item], seed: str, *, slow: Collection[str] = ()) -> set[pytest.Item]:
+def choose_items(items: list[pytest.Item], seed: str, *, slow: Mapping[str, int]) -> set[pytest.Item]:
     """Returns the tests that are left out: all that are marked ``sampled``, but for a sample of each group.
 
     The cases of a parametrized test are one group; so are all tests whose mark names the same group. Where it
@@ -54,7 +55,7 @@ def choose_items(items: list[pytest.Item], seed: str, *, slow: Collection[str] =
     Args:
         items: All tests.
         seed: Decides the samples.
-        slow: Names of slow tests.
+        slow: Names of slow tests, and of how many like it one stays.
     """
     groups: dict[str, dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     sizes: dict[str, int] = {}
@@ -74,9 +75,12 @@ def choose_items(items: list[pytest.Item], seed: str, *, slow: Collection[str] =
         left_out |= {item for unit, members in units.items() if unit not in stays for item in members}
     settled = left_out | by_file
     remaining = [item for item in items if item not in settled and name_of(item.nodeid) in slow]
-    # Of neighbours, which often cost alike: so all samples take about as long.
     choice = random.Random(f"{seed}/slow").choice
-    kept = {choice(remaining[first : first + ONE_IN]) for first in range(0, len(remaining), ONE_IN)}
+    kept: set[pytest.Item] = set()
+    for one_in in sorted(set(slow.values())):
+        alike = [item for item in remaining if slow[name_of(item.nodeid)] == one_in]
+        # Of neighbours, which often cost alike: so all samples take about as long.
+        kept |= {choice(alike[first : first + one_in]) for first in range(0, len(alike), one_in)}
     return left_out | (set(remaining) - kept)
 
 

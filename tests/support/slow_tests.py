@@ -1,12 +1,13 @@
 """The tests that take a while: a file names them, which a run with ``--note-slow`` writes.
 
-Of these one in four runs without ``--whole``; which ones the seed of the samples says.
+Of these one in four runs without ``--whole``, and of the long ones, which it marks, one in eight; which ones
+the seed of the samples says.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,22 @@ import pytest
 SECONDS = 1.5
 """From how many on a test is slow; of its cases the slowest counts, with what it sets up."""
 ONE_IN = 4
+LONG_SECONDS = 10.0
+"""From how many on it is long: one in nine of the slow tests."""
+ONE_IN_OF_LONG = 8
+_LONG = " long"
 
 
 def file_of(root: Path) -> Path:
-    """The file of a project's slow tests: a name in each line."""
+    """The file of a project's slow tests: a name in each line, and whether it is long."""
     return root / "tests" / "slow_tests.txt"
 
 
-def slow_tests(root: Path) -> frozenset[str]:
-    """Names of a project's slow tests, as ``name_of`` has them."""
+def slow_tests(root: Path) -> Mapping[str, int]:
+    """A project's slow tests, by names as ``name_of`` has them: of how many like it one runs."""
     file = file_of(root)
-    return frozenset(file.read_text().splitlines() if file.exists() else ())
+    lines = file.read_text().splitlines() if file.exists() else ()
+    return {line.removesuffix(_LONG): ONE_IN_OF_LONG if line.endswith(_LONG) else ONE_IN for line in lines}
 
 
 def name_of(node_id: str) -> str:
@@ -50,10 +56,16 @@ class SlowTestNotes:
 
     def pytest_sessionfinish(self) -> None:
         """Writes the file anew."""
-        measured = {name_of(case) for case in self._seconds}
-        slow = {name_of(case) for case, seconds in self._seconds.items() if seconds >= SECONDS}
-        _write(self._root, slow | (slow_tests(self._root) - measured))
+        longest: dict[str, float] = defaultdict(float)
+        for case, seconds in self._seconds.items():
+            longest[name_of(case)] = max(longest[name_of(case)], seconds)
+        slow = {name: one_in for name, one_in in slow_tests(self._root).items() if name not in longest}
+        for name, seconds in longest.items():
+            if seconds >= SECONDS:
+                slow[name] = ONE_IN_OF_LONG if seconds >= LONG_SECONDS else ONE_IN
+        _write(self._root, slow)
 
 
-def _write(root: Path, names: Iterable[str]) -> None:
-    file_of(root).write_text("".join(f"{name}\n" for name in sorted(names)))
+def _write(root: Path, slow: Mapping[str, int]) -> None:
+    lines = (f"{name}{_LONG if one_in == ONE_IN_OF_LONG else ''}\n" for name, one_in in sorted(slow.items()))
+    file_of(root).write_text("".join(lines))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.sampling import Sample
-from support.slow_tests import slow_tests
+from support.slow_tests import SlowTestNotes, slow_tests
 
 SUITE = """
 import pytest
@@ -111,6 +111,25 @@ def test_of_slow_tests_one_in_four_is_run_unless_they_are_named(suite: Path) -> 
     assert "9 passed" in run(suite, "tests")
     assert "9 passed" in run(suite, "tests/test_suite.py", "--note-slow", "-n", "2")
     assert not (tests / "slow_tests.txt").read_text(), "it has become fast"
+
+
+def test_of_long_tests_one_in_eight_is_run(suite: Path) -> None:
+    (suite / "tests" / "test_suite.py").write_text(SLOW)
+    (suite / "tests" / "slow_tests.txt").write_text("tests/test_suite.py::test_slow long\n")
+    assert "2 passed, 7 deselected" in run(suite)
+
+
+def test_notes_tell_long_tests_from_others_and_keep_what_was_not_measured(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    file = tmp_path / "tests" / "slow_tests.txt"
+    file.write_text("t.py::test_other long\nt.py::test_now_fast\n")
+    notes = SlowTestNotes(tmp_path)
+    for case, seconds in (("slow[a]", 2.0), ("long[a]", 1.0), ("long[b]", 11.0), ("now_fast", 0.5)):
+        notes.pytest_runtest_logreport(
+            pytest.TestReport(f"t.py::test_{case}", ("", 0, ""), {}, "passed", None, "call", duration=seconds)
+        )
+    notes.pytest_sessionfinish()
+    assert file.read_text() == "t.py::test_long long\nt.py::test_other long\nt.py::test_slow\n"
 
 
 def test_of_files_that_share_what_takes_long_to_start_some_run_whole(suite: Path) -> None:
