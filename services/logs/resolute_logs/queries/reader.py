@@ -17,9 +17,10 @@ from resolute_logs.store.closures import is_complete
 from resolute_serving.database.engine import Database
 
 _LINES_AT_ONCE = 1000
-_BYTES_AT_ONCE = 128 << 10
-"""Of a read: a message that is short to read, to convert and to hold for a client that does not read it."""
-_KEPT = 16
+_BYTES_AT_ONCE = 64 << 10
+"""Of a read: a message that is short to read, to convert and to hold for a client that does not read it; an
+unread one takes four times that, as it is and as bytes."""
+_KEPT = 32
 """How many reads are kept for other followers."""
 _KEPT_SECONDS = 5.0
 
