@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from contract.experiments.accounts.test_statements import statements
-from contract.experiments.test_lifecycle import NOTHING_SEALED, NOW, Store, experiment_row
+from contract.experiments.lifecycle.test_lifecycle import NOTHING_SEALED, NOW, Store, experiment_row
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate

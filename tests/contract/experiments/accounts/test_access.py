@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
-from contract.experiments.test_lifecycle import experiment_row
+from contract.experiments.lifecycle.test_lifecycle import experiment_row
 from sqlalchemy.engine import Connection, Engine
 from support.databases import migrate
 

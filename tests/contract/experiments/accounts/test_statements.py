@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from contract.experiments.test_lifecycle import NOW, experiment_row, run_row
+from contract.experiments.lifecycle.test_lifecycle import NOW, experiment_row, run_row
 from sqlalchemy.engine import Connection, Engine
 from support.clocks import ManualClock
 from support.databases import migrate

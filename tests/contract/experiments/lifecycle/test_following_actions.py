@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract.experiments.test_exit_policy import NoMachines
-from contract.experiments.test_lifecycle import Store
+from contract.experiments.lifecycle.test_lifecycle import Store
+from contract.experiments.runs.test_exit_policy import NoMachines
 from support.clocks import ManualClock
 from support.databases import migrate
 from support.services.experiments_context import context, copy_nothing, judge_nothing

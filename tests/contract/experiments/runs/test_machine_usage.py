@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from contract.experiments.test_lifecycle import Store
+from contract.experiments.lifecycle.test_lifecycle import Store
 from support.databases import migrate
 
 from resolute.api.experiments.v1.allocations_service_pb2 import ReportMachineUsageRequest

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract.experiments.test_lifecycle import NOW, Store
+from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from support.clocks import ManualClock
 from support.databases import migrate
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from contract.experiments.test_lifecycle import NOW, Store, experiment_row
+from contract.experiments.lifecycle.test_lifecycle import NOW, Store, experiment_row
 from sqlalchemy.engine import Connection
 from support.databases import migrate
 

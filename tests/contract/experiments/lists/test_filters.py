@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from contract.experiments.test_lifecycle import NOW, experiment_row
+from contract.experiments.lifecycle.test_lifecycle import NOW, experiment_row
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract.experiments.test_lifecycle import Store
+from contract.experiments.lifecycle.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate

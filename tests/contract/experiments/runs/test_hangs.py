@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
-from contract.experiments.test_lifecycle import NOW, Store
+from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.clocks import ManualClock
 from support.databases import migrate

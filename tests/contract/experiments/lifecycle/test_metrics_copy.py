@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from contract.experiments.test_lifecycle import NOW, Store
+from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from support.clocks import ManualClock
 from support.databases import migrate
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from contract.experiments.test_lifecycle import NOW, Store
+from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from sqlalchemy.engine import Connection
 from support.databases import migrate
 

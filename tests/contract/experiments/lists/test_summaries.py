@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from contract.experiments.accounts.test_statements import statements
-from contract.experiments.test_lifecycle import NOW
-from contract.experiments.test_list_statements import FIRST, fill
+from contract.experiments.lifecycle.test_lifecycle import NOW
+from contract.experiments.lists.test_list_statements import FIRST, fill
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate
