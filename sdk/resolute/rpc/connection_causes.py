@@ -48,5 +48,5 @@ def is_broken_connection(status_name: str, details: str) -> bool:
         status_name: Name of the gRPC status code of a failure without a ``google.rpc.Status``.
         details: What gRPC reports.
     """
-    ended = any(flag in details for flag in ("RST_STREAM", "END_STREAM"))
+    ended = any(flag in details for flag in ("RST_STREAM", "END_STREAM", "Stream removed"))
     return status_name == "UNAVAILABLE" or (status_name in {"INTERNAL", "UNKNOWN"} and ended)

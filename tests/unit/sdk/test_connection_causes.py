@@ -66,6 +66,7 @@ def test_a_stream_that_a_proxy_ends_counts_as_a_broken_connection(details: str) 
         ("UNAVAILABLE", REFUSED, True),
         ("INTERNAL", RESET, True),
         ("UNKNOWN", CUT, True),
+        ("UNKNOWN", "Stream removed (Deadline Exceeded)", True),
         ("INTERNAL", "the service failed", False),
         ("CANCELLED", RESET, False),
     ],
