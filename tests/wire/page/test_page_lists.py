@@ -20,8 +20,8 @@ from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HT
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
 LONG = "n" * 200
 MANY = 1500
-WIDER = """[...document.querySelectorAll(".scroll-x > .cards")]
-    .filter((one) => one.scrollWidth > one.parentElement.clientWidth).length"""
+WIDER = """[...document.querySelectorAll(".scroll-x:has(> table)")]
+    .filter((one) => one.scrollWidth > one.clientWidth).length"""
 """How many lists scroll sideways."""
 SCREENS = ((1440, 900), (1024, 768), (390, 844))
 
