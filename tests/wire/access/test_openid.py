@@ -34,6 +34,8 @@ ACCOUNTS = {
     "2": {"preferred_username": "admin", "groups": ["staff"]},
     "3": {"preferred_username": "eve", "groups": ["visitors"]},
 }
+RETURNED: set[str] = set()
+"""The ID tokens that tests got."""
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +45,20 @@ def provider() -> Iterator[Provider]:
 
 
 def id_token(provider: Provider, subject: str, *, client: str = CLIENT) -> str:
-    """Signs somebody in at the provider, by the device flow, without waiting between its questions."""
+    """Signs somebody in at the provider, by the device flow, for a token that was not returned before.
+
+    The provider's tokens of one second are the same, and each is good for one session.
+    """
+    while (token := _token(provider, subject, client=client)) in RETURNED:
+        pass
+    RETURNED.add(token)
+    return token
+
+
+def _token(provider: Provider, subject: str, *, client: str) -> str:
     shown: list[Confirmation] = []
 
-    def confirm(_seconds: float) -> None:
+    def confirm(_seconds: float) -> None:  # does not wait between the questions
         if len(shown) == 1:
             provider.confirm(shown[0].complete_url, login=subject)
         assert len(shown) < 5, "the provider does not notice the confirmation"
@@ -89,9 +101,7 @@ def test_an_id_token_begins_one_session_and_a_start_changes_nothing(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # From before the start of the services, as one is that a provider issues whose clock is behind.
-    used = unused = id_token(provider, "1")
-    while unused == used:  # those of one second are the same
-        unused = id_token(provider, "1")
+    used, unused = id_token(provider, "1"), id_token(provider, "1")
 
     async def refused(admin: Calls, token: str) -> None:
         with pytest.raises(UnauthenticatedError, match="used before"):
