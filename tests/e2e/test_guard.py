@@ -150,7 +150,8 @@ def test_a_trial_that_went_back_as_often_as_it_may_waits_for_a_person(
     number = submit(cluster, tmp_path / "project", code=CORE, config=config)
 
     def paused() -> bool:
-        return bool(trial_of(cluster, number)["state"] == "PAUSED")
+        rows = cluster.json("e", "list-trials", str(number))
+        return [row["state"] for row in rows] == ["PAUSED"]
 
     wait_until(paused, what="the pause", seconds=120)
     _, second = trial_of(cluster, number)["runs"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import pytest
 from support.clusters.command_processes import run_command
-from support.waiting import wait_until
 
 from resolute.client import Client
 from resolute.client.connection.endpoint import MASTER_VARIABLES, TOKEN_VARIABLE
@@ -24,6 +24,7 @@ from resolute.client.connection.home import HOME_VARIABLE
 T = TypeVar("T")
 _BIN = Path(sys.executable).parent
 _UP_SECONDS = 300.0
+_KILL_SECONDS = 60.0
 """How long a start or a stop may take, on a machine that has much else to do."""
 
 
@@ -83,9 +84,13 @@ class EmbeddedCluster:
 
     def kill(self) -> None:
         """Ends the control plane as a crash would, and waits until it is gone."""
-        pid = json.loads((self.home / "endpoint.json").read_text())["pid"]
-        os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not cmdline(pid), what="the kill")
+        # A process whose memory is gone may still hold its locks: this is readable once all of it has ended.
+        process = os.pidfd_open(json.loads((self.home / "endpoint.json").read_text())["pid"])
+        try:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            assert select.select([process], [], [], _KILL_SECONDS)[0], "the kill took too long"
+        finally:
+            os.close(process)
 
     def run(
         self,
@@ -137,14 +142,6 @@ class EmbeddedCluster:
     def json(self, *arguments: str) -> Any:
         """Runs `resolute … --json` and returns what it printed."""
         return json.loads(self.run("resolute", *arguments, "--json").stdout)
-
-
-def cmdline(pid: int) -> bytes:
-    """The command line of a process; empty for one that has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
 
 
 @contextmanager
