@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
-import sqlalchemy as sa
 import structlog
-from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from resolute.contracts.clock import Clock
-from resolute.errors import ResoluteError
+from resolute.errors import ConflictError, InvalidArgumentError, ResoluteError
 from resolute_experiments.store import audit
-from resolute_serving.auth.refusals import Refusals
+from resolute_serving.auth.refusals import CountedRefusal, Refusals
 from resolute_serving.database.engine import Database
 
 KEPT_ROWS = 100_000
@@ -20,6 +20,8 @@ KEPT_DAYS = 90
 _PAUSE_SECONDS = 5.0
 _TRIM_SECONDS = 600.0
 _DAY = 86_400.0
+_REFUSED = (InvalidArgumentError, ConflictError, ValueError, OverflowError)
+"""What is raised for a row that no database takes: another try would end the same way."""
 _log = structlog.get_logger("audit")
 
 
@@ -54,24 +56,31 @@ class RefusalLog:
             await self.write()
 
     async def write(self) -> None:
-        """Writes what there is; what cannot be written is kept for the next time."""
+        """Writes what there is, and keeps for the next time what cannot be written yet."""
         taken = self._refusals.take()
         if not taken:
             return
+        # Work of its own for each row: they share a commit, and a row that the database refuses fails alone.
+        rows = (partial(audit.record_refusal, counted=counted) for counted in taken)
+        failures = await asyncio.gather(*map(self._database.write, rows), return_exceptions=True)
+        self._note_failures(zip(taken, failures, strict=True))
         now = self._clock.monotonic()
-        trims = now >= self._trim_at
+        if now >= self._trim_at:
+            before = self._clock.time() - KEPT_DAYS * _DAY
+            trim = partial(audit.trim_refusals, before=before, most=KEPT_ROWS)
+            try:
+                await self._database.write(trim)
+                self._trim_at = now + _TRIM_SECONDS
+            except (ResoluteError, SQLAlchemyError) as failure:
+                _log.warning("old refusals could not be removed from the audit log yet", reason=str(failure))
 
-        def work(connection: Connection) -> None:
-            for counted in taken:
-                audit.record_refusal(connection, counted)
-            if trims:
-                before = self._clock.time() - KEPT_DAYS * _DAY
-                audit.trim_refusals(connection, before=before, most=KEPT_ROWS)
-
-        try:
-            await self._database.write(work)
-            self._trim_at = now + _TRIM_SECONDS if trims else self._trim_at
-        except (ResoluteError, sa.exc.SQLAlchemyError) as failure:
-            _log.warning("refusals could not be written to the audit log yet", reason=str(failure))
-            for counted in taken:
+    def _note_failures(self, outcomes: Iterable[tuple[CountedRefusal, BaseException | None]]) -> None:
+        later: BaseException | None = None
+        for counted, failure in outcomes:
+            if isinstance(failure, _REFUSED):
+                _log.warning("a refusal does not fit the audit log", refusal=counted, reason=str(failure))
+            elif failure is not None:
                 self._refusals.add(counted)
+                later = failure
+        if later is not None:
+            _log.warning("refusals could not be written to the audit log yet", reason=str(later))

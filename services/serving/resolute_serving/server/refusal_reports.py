@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
+import structlog
+
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
 from resolute.contracts.times import to_timestamp
-from resolute.errors import ResoluteError
+from resolute.errors import InvalidArgumentError, ResoluteError
 from resolute_serving.auth.refusals import CountedRefusal, Refusals
 from resolute_serving.server.channels.peers import Peers
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceAsyncStub
 
 _PAUSE_SECONDS = 10.0
+_log = structlog.get_logger("audit")
 
 
 class RefusalReports:
@@ -53,6 +56,9 @@ class RefusalReports:
         stub = cast("AccessServiceAsyncStub", AccessServiceStub(self._peers.channel("experiments")))
         try:
             await stub.RecordRefusals(pb2.RecordRefusalsRequest(refusals=map(_message, taken)))
+        except InvalidArgumentError as failure:
+            # They would be refused again, together with all that come until then.
+            _log.warning("refusals do not fit the audit log", refusals=taken, reason=str(failure))
         except ResoluteError:
             for counted in taken:
                 self._refusals.add(counted)

@@ -48,6 +48,10 @@ TOKEN_SCOPES: Mapping[int, TokenScope] = {
 _UNLISTED = {TokenKind.RUN, TokenKind.SIGN_IN_CODE}
 _TEXT = 200
 """Longest text of a refusal."""
+_ACTION = 64
+"""Longest action."""
+_LARGEST_NUMBER = 2**31 - 1
+"""Largest number that its columns of integers hold."""
 
 
 def role_of(number: int, *, field: str) -> Role:
@@ -96,15 +100,16 @@ def token_kinds(numbers: Collection[int]) -> Collection[TokenKind]:
 
 
 def refusal_of(message: access_service_pb2.Refusal) -> CountedRefusal:
-    """Reads what a service refused."""
+    """Reads what a service refused. What the audit log cannot hold is cut: the rest must get there."""
     refusal = Refusal(
         actor=message.actor[:_TEXT],
-        user_id=message.user_id if message.HasField("user_id") else None,
-        action=message.action[:_TEXT],
+        user_id=message.user_id if 0 < message.user_id <= _LARGEST_NUMBER else None,
+        action=message.action[:_ACTION],
         resource=message.resource[:_TEXT],
         peer=message.peer[:_TEXT],
     )
-    return CountedRefusal(refusal, message.count, seconds_of(message.time))
+    count = min(max(message.count, 1), _LARGEST_NUMBER)
+    return CountedRefusal(refusal, count, seconds_of(message.time))
 
 
 def token_message(token: IssuedToken) -> token_pb2.Token:
