@@ -55,10 +55,30 @@ def train_all(folder: Path, environment: Mapping[str, str]) -> None:
     for number, config in enumerate(submissions, start=1):
         _submit(folder, environment, config)
         _run(environment, "experiment", "wait", str(number), check=False)
+    _register_best(environment)
     long = {"searcher": {**single, "max_length": {"epochs": 100_000}}, "hyperparameters": _FIXED}
     _submit(folder, environment, {"name": "ablation without dropout", **long}, "--paused")
     for name in ("finetune on the new labels", "nightly regression", "larger batches", "seed 2", "seed 3"):
         _submit(folder, environment, {"name": name, **long})
+    _run(environment, "experiment", "kill", str(SEARCH + 6))
+    _run(environment, "command", "run", "--detach", "sleep 100000")
+
+
+def _register_best(environment: Mapping[str, str]) -> None:
+    """Makes a model of the best checkpoint of the search."""
+    _run(environment, "model", "create", "digits")
+    listed = _run(
+        environment,
+        "experiment",
+        "list-checkpoints",
+        str(SEARCH),
+        "--best",
+        "1",
+        "--columns",
+        "uuid",
+        "--csv",
+    )
+    _run(environment, "model", "register-version", "digits", listed.split()[-1])
 
 
 def _submit(folder: Path, environment: Mapping[str, str], config: Mapping[str, Any], *options: str) -> None:
@@ -67,6 +87,9 @@ def _submit(folder: Path, environment: Mapping[str, str], config: Mapping[str, A
     _run(environment, "experiment", "create", str(path), str(CODE), *options)
 
 
-def _run(environment: Mapping[str, str], *words: str, check: bool = True) -> None:
+def _run(environment: Mapping[str, str], *words: str, check: bool = True) -> str:
     command = [_RESOLUTE, *words]
-    subprocess.run(command, env=environment, check=check, timeout=_PATIENCE, stdout=subprocess.DEVNULL)
+    ended = subprocess.run(
+        command, env=environment, check=check, timeout=_PATIENCE, stdout=subprocess.PIPE, text=True
+    )
+    return ended.stdout

@@ -50,12 +50,30 @@ def validate(context, hparams, step, noise):
     accuracy = best * (1 - decay**step) + noise.gauss(0, 0.004)
     loss = 1.6 * (1 - accuracy) + 0.08
     context.train.report_validation_metrics(step, {"accuracy": accuracy, "loss": loss})
+    log_media(context, step, accuracy, noise)
     log.info("step %d: accuracy %.4f, loss %.4f", step, accuracy, loss)
     if accuracy < 0.5:
         log.warning(
             "\x1b[33maccuracy is below one half\x1b[0m; the learning rate %.2g may be too high", hparams["lr"]
         )
     return accuracy
+
+
+def log_media(context, step, accuracy, noise):
+    """One of each kind: a picture that becomes sharper, weights that spread, and what the model errs on."""
+    waves = [[0.5 + 0.5 * math.sin(x * y * accuracy / 12) for x in range(32)] for y in range(32)]
+    spots = [[noise.random() * (1 - accuracy) + (x - 16) ** 2 / 256 for x in range(32)] for y in range(32)]
+    train = context.train
+    train.log_images("samples", [waves, spots], steps_completed=step, captions=["waves", "spots"])
+    weights = [noise.gauss(0, 0.1 + accuracy) for _ in range(500)]
+    train.log_histogram("weights", weights, steps_completed=step)
+    train.log_text("answer", f"After {step} steps I see waves.", steps_completed=step)
+    errors = [
+        {"label": label, "guess": (label + 3) % 10, "count": noise.randrange(40)} for label in range(10)
+    ]
+    train.log_table("errors", errors, steps_completed=step)
+    tone = [math.sin(at * (0.1 + accuracy / 10)) for at in range(4000)]
+    train.log_audio("tone", tone, steps_completed=step, sample_rate=8000)
 
 
 def quality(hparams):

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
-import { ExperimentSchema } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { ExperimentSchema, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { RunSchema } from "$gen/resolute/api/experiments/v1/run_pb.js";
 import { TrialSchema, TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
@@ -9,7 +9,7 @@ import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
 import { Describer } from "$src/search/describe";
 import { chosenValue, metricColumn, MOST_METRIC_COLUMNS, readMetricColumns } from "$src/columns/metricColumn";
 import { bestFirst, serverOrder, wantedCount } from "$src/experiment/ranking";
-import { summary } from "$src/experiment/summary";
+import { allFailed, summary, withoutCurves } from "$src/experiment/summary";
 import { chosenColumns, USUAL, written } from "$src/experiments/columns";
 import { aboutSteps, reportedSteps, spent } from "$src/trial/pace";
 import { timeLeft } from "$src/ui/format";
@@ -55,6 +55,25 @@ describe("trials", () => {
     expect(summary(experiment, undefined)).toBe("Search random, 9 trials: 2 running, 7 completed.");
     const best = create(TrialSchema, { number: 4n, bestValidation: { value: 0.25, steps: 92n } });
     expect(summary(experiment, best)).toContain(" Best loss 0.25 by trial 4 at step 92.");
+  });
+});
+
+describe("an experiment without curves", () => {
+  const [failed, canceled, active] = [ExperimentState.ERROR, ExperimentState.CANCELED, ExperimentState.ACTIVE].map((state) => create(ExperimentSchema, { state }));
+  const silent = create(TrialSchema, {});
+  const reports = create(TrialSchema, { reportedSteps: 3n });
+
+  it("says why, once it has ended and no trial has reported anything", () => {
+    if (!failed || !canceled || !active) throw new Error("there are three");
+    expect(withoutCurves(failed, [silent])).toBe("It failed before it reported any metric.");
+    expect(withoutCurves(canceled, [silent])).toBe("It ended before it reported any metric.");
+    expect(withoutCurves(canceled, [])).toBe("It ended before any trial started.");
+    expect([withoutCurves(active, [silent]), withoutCurves(failed, [silent, reports]), withoutCurves(failed, undefined)]).toEqual(["", "", ""]);
+  });
+
+  it("repeats no reason of its trials where all have failed", () => {
+    const of = (count: bigint) => create(ExperimentSchema, { trialCount: 3n, trialStateCounts: [{ state: TrialState.ERROR, count }] });
+    expect([allFailed(of(3n)), allFailed(of(2n))]).toEqual([true, false]);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readPlotOptions } from "$src/plots/options";
 import { lineShapes } from "$src/exports/picture";
 import { changedRanges, drawable, moved, readRange, readRanges, writtenRange, writtenRanges } from "$src/plots/ranges";
-import { TIME_STEPS } from "$src/plots/drawing";
+import { heightsRoom, TIME_STEPS } from "$src/plots/drawing";
 import { duration } from "$src/ui/format";
 import { acrossOf, roomOf } from "$src/plots/room";
 import { closest, edgeMarks, pointsAt, unplotted, unplottedText } from "$src/plots/pointed";
@@ -175,4 +175,8 @@ describe("an axis of time", () => {
     expect(TIME_STEPS.every((step) => duration(step).split(" ").length === 2)).toBe(true);
     expect(TIME_STEPS).not.toContain(100); // "1 min 40 s", as multiples of ten are
   });
+});
+
+it("an axis is as wide as its longest tick needs, beside its title", () => {
+  expect([heightsRoom(null), heightsRoom(["0", "0.5"]), heightsRoom(["0", "750,000"])]).toEqual([52, 52, 65.5]);
 });

@@ -83,7 +83,7 @@ export function optionsOf(chart: Chart): { options: uPlot.Options; ticks: DrawnT
     },
     axes: [
       { ...axis, ...(chart.isTime ? { incrs: TIME_STEPS } : {}), size: 24, label: chart.titles.x, values: (_, splits) => told("x", splits, chart.xText) },
-      { ...axis, size: 52, label: yTitle, values: (_, splits) => told("y", splits, shortNumber) },
+      { ...axis, size: (_, texts) => heightsRoom(texts), label: yTitle, values: (_, splits) => told("y", splits, shortNumber) },
     ],
     ...seriesOf(chart.lines),
     legend: { show: false },
@@ -103,6 +103,9 @@ export function optionsOf(chart: Chart): { options: uPlot.Options; ticks: DrawnT
   };
   return { options, ticks };
 }
+
+/** How wide the axis of heights is, in pixels: its title and its longest tick stand side by side. */
+export const heightsRoom = (ticks: readonly string[] | null): number => Math.max(52, 20 + 6.5 * Math.max(0, ...(ticks ?? []).map(({ length }) => length)));
 
 const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
 
