@@ -18,6 +18,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.open_files import raise_limit
 from resolute.errors import ResoluteError
 from resolute_gateway.backends import Backends
+from resolute_gateway.bounded_calls import BoundedCalls
 from resolute_gateway.grpc_router import GrpcRouter
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.rpc.sign_in import SignInCheck
@@ -27,7 +28,7 @@ from resolute_gateway.watch.service import GatewayServicer
 from resolute_gateway.watch.unchecked import UncheckedWatch
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.bootstrap import shutdown_requested
-from resolute_serving.server.grpc_server import server_options
+from resolute_serving.server.grpc_server import MOST_CALLS, server_options
 from resolute_serving.server.interpreter import put_calls_first
 from resolute_serving.server.settings import Settings
 from resolute_serving.tls import Listener
@@ -37,7 +38,7 @@ _GRACE_SECONDS = 5.0
 
 async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     """Serves until a signal ends it."""
-    server = grpc.aio.server(options=server_options())
+    server = grpc.aio.server(options=server_options(), maximum_concurrent_rpcs=MOST_CALLS)
     # HTTP makes the gateway's own calls there, like those of the services.
     own_port = server.add_insecure_port("127.0.0.1:0")
     backends = Backends(
@@ -48,7 +49,7 @@ async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     )
     watches = MergedWatches(backends.channel)
     unchecked = UncheckedWatch(GatewayServicer(watches), SignInCheck(backends))
-    server.add_generic_rpc_handlers((unchecked, GrpcRouter(backends)))
+    server.add_generic_rpc_handlers((BoundedCalls((unchecked, GrpcRouter(backends))),))
     health = HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     listener = Listener(host=settings.host, port=settings.port, tls=settings.tls, insecure=settings.insecure)

@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 import pytest
 from support.services.in_process import Running, serving
+from support.waiting import wait_until_async
 
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.bounds import callers
@@ -152,5 +153,29 @@ def test_calls_of_one_caller_beyond_the_limit_are_refused_and_those_of_others_ar
         # Ended calls do not count: the next is answered as soon as the server knows that they have ended.
         while await code(stub(b"", metadata=ada)) is not grpc.StatusCode.OK:
             pass
+
+    tried(tmp_path, scenario)
+
+
+def test_a_call_that_is_cancelled_before_its_request_came_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "MOST_AWAITED_OF_CALLER", 3)
+
+    async def scenario(running: Running, channel: grpc.aio.Channel) -> None:
+        metadata = signed(running.user_token(name="ada"))
+        one: Any = channel.unary_unary(MINE)
+        await one(b"", metadata=metadata)
+        counted = running.calls._gate.callers
+
+        def room() -> bool:
+            return counted.await_request(callers.Caller("user", "ada")) is not None
+
+        idle: Any = channel.stream_unary(MINE)
+        opened = [idle(never(), metadata=metadata) for _ in range(3)]
+        await wait_until_async(lambda: not room())
+        for call in opened:
+            call.cancel()
+        await wait_until_async(room)
 
     tried(tmp_path, scenario)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
+from weakref import WeakSet, WeakValueDictionary
 
 from resolute.errors import QuotaError
 from resolute_serving.context import Principal, ServiceAccount, TrialRun, User
@@ -16,9 +17,30 @@ MOST_AWAITED_OF_CALLER = 500
 """Calls of one caller whose requests gRPC may await, for as long as their connections are there."""
 
 
-class _Caller(NamedTuple):
+class Caller(NamedTuple):
+    """Whose calls are counted together."""
+
     kind: str
+    """What it is, such as ``user``."""
     name: str
+
+
+class AwaitedRequest:
+    """A call whose request gRPC awaits. It counts until the request is there or gRPC drops the call.
+
+    gRPC does not report a call that its caller gives up before: it drops the handler that it has for it.
+    """
+
+    def __init__(self, others: WeakSet[AwaitedRequest] | None) -> None:
+        self._others = others
+        if others is not None:
+            others.add(self)
+
+    def end(self) -> None:
+        """Notes that the request is there."""
+        if self._others is not None:
+            self._others.discard(self)
+            self._others = None
 
 
 class CallersCalls:
@@ -30,21 +52,19 @@ class CallersCalls:
     """
 
     def __init__(self) -> None:
-        self._open: Counter[_Caller] = Counter()
-        self._awaited: Counter[_Caller] = Counter()
+        self._open: Counter[Caller] = Counter()
+        self._awaited: WeakValueDictionary[Caller, WeakSet[AwaitedRequest]] = WeakValueDictionary()
 
     @contextmanager
-    def counted(self, principal: Principal, address: str) -> Iterator[None]:
+    def counted(self, caller: Caller | None) -> Iterator[None]:
         """Counts a call until the block ends.
 
         Args:
-            principal: Who calls.
-            address: Where from.
+            caller: Who calls; None for calls that are not counted.
 
         Raises:
             QuotaError: The caller has as many calls in progress as one may have.
         """
-        caller = _caller(principal, address)
         if caller is None:
             yield
             return
@@ -57,43 +77,41 @@ class CallersCalls:
         try:
             yield
         finally:
-            _decrement(self._open, caller)
+            self._open[caller] -= 1
+            if self._open[caller] <= 0:
+                del self._open[caller]
 
-    def may_await(self, principal: Principal) -> bool:
-        """Whether gRPC may await the request of one more call, which counts until ``note_request``.
-
-        A call that its caller gives up before counts for good: gRPC does not report it.
+    def await_request(self, caller: Caller | None) -> AwaitedRequest | None:
+        """Counts one more call whose request gRPC awaits.
 
         Args:
-            principal: Who calls, by a token that was verified before.
+            caller: Who calls, by a token that was verified before; None for calls that are not counted.
+
+        Returns:
+            The call, which its handler must hold; None if the caller has as many as one may have.
         """
-        caller = _caller(principal, "")
         if caller is None:
-            return True
-        if self._awaited[caller] >= MOST_AWAITED_OF_CALLER:
-            return False
-        self._awaited[caller] += 1
-        return True
-
-    def note_request(self, principal: Principal) -> None:
-        """Notes that gRPC has received the request of a call."""
-        caller = _caller(principal, "")
-        if caller is not None:
-            _decrement(self._awaited, caller)
+            return AwaitedRequest(None)
+        awaited = self._awaited.get(caller)
+        if awaited is None:
+            awaited = self._awaited[caller] = WeakSet()
+        return AwaitedRequest(awaited) if len(awaited) < MOST_AWAITED_OF_CALLER else None
 
 
-def _caller(principal: Principal, address: str) -> _Caller | None:
-    """Whose calls are counted together; None for a service, which passes on the calls of many."""
+def caller_of(principal: Principal, address: str) -> Caller | None:
+    """Whose calls are counted together.
+
+    Args:
+        principal: Who calls.
+        address: Where from.
+
+    Returns:
+        The caller; None for a service, which passes on the calls of many.
+    """
     if isinstance(principal, ServiceAccount):
         return None
     if isinstance(principal, TrialRun):
-        return _Caller("run", principal.allocation_id)
+        return Caller("run", principal.allocation_id)
     if isinstance(principal, User):
-        return _Caller("user", principal.name)
-    return _Caller("address", address)
-
-
-def _decrement(counts: Counter[_Caller], caller: _Caller) -> None:
-    counts[caller] -= 1
-    if counts[caller] <= 0:
-        del counts[caller]
+        return Caller("user", principal.name)
+    return Caller("address", address)

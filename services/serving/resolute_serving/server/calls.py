@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import grpc
@@ -28,7 +29,7 @@ from resolute_serving.auth.call_access import CallAccess
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.refusals import client_address
 from resolute_serving.auth.tokens import VerifiedToken
-from resolute_serving.bounds.callers import CallersCalls
+from resolute_serving.bounds.callers import AwaitedRequest, CallersCalls, caller_of
 from resolute_serving.bounds.fair_steps import FairSteps
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader, own_message
@@ -49,8 +50,8 @@ from resolute_serving.server.error_bounds import bounded_message, bounded_metada
 UNREAD_SECONDS = 60.0
 """How long an answer of a stream may wait for its client."""
 REQUEST_SECONDS = 10.0
-"""How long a request may take that gRPC does not await: of strangers, and of callers of whom many others
-have not come."""
+"""How long a call waits for its request where gRPC does not wait for it: in calls of strangers, and of
+callers with many calls whose requests have not come."""
 TRACE_HEADER = "x-resolute-trace"
 _TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _log = structlog.get_logger("rpc")
@@ -101,9 +102,10 @@ class Calls(grpc.GenericRpcHandler):
         metadata = handler_call_details.invocation_metadata or ()
         header = next((value for name, value in metadata if name == "authorization"), "")
         token = self._gate.access.known(str(header))
-        if token is None or not (call.streams_requests or self._gate.callers.may_await(token.principal)):
+        if token is None or call.streams_requests:
             return call.wary_handler
-        return call.rpc_handler
+        awaited = self._gate.callers.await_request(caller_of(token.principal, ""))
+        return call.wary_handler if awaited is None else call.handler(awaited)
 
     def find(self, method: str) -> Call | None:
         """A call by its full name, ``/package.Service/Method``; None if there is none."""
@@ -159,34 +161,42 @@ class Call:
         self._single = handler.unary_unary or handler.stream_unary
         self._many = handler.unary_stream or handler.stream_stream
         # Requests come as bytes: they are read when their caller is known.
-        codecs = {"request_deserializer": None, "response_serializer": handler.response_serializer}
-        makers = {
-            (False, False): grpc.unary_unary_rpc_method_handler,
-            (True, False): grpc.stream_unary_rpc_method_handler,
-            (False, True): grpc.unary_stream_rpc_method_handler,
-            (True, True): grpc.stream_stream_rpc_method_handler,
-        }
-        streams = bool(handler.response_streaming)
-        serve = self.stream if streams else self.single
-        self.rpc_handler: grpc.RpcMethodHandler[Any, Any] = makers[self.streams_requests, streams](
-            serve, **codecs
+        self._serializer = handler.response_serializer
+        self.wary_handler: grpc.RpcMethodHandler[Any, Any] = (
+            grpc.stream_unary_rpc_method_handler(self.single, None, self._serializer)
+            if self._many is None
+            else grpc.stream_stream_rpc_method_handler(self.stream, None, self._serializer)
         )
-        """What gRPC calls once the request is there."""
-        self.wary_handler: grpc.RpcMethodHandler[Any, Any] = makers[True, streams](serve, **codecs)
-        """What it calls before: strangers, who may send none, are refused without waiting for it. It also
-        serves callers of whom many requests have not come."""
+        """What gRPC calls before there is a request: strangers, who may send none, are refused without
+        waiting for it. It also serves streams of requests, and callers with many requests to come."""
 
-    async def single(self, data: Any, context: Any) -> Any:
+    def handler(self, awaited: AwaitedRequest) -> grpc.RpcMethodHandler[Any, Any]:
+        """What gRPC calls once the request is there.
+
+        Args:
+            awaited: The call, which lives as long as its handler.
+        """
+        if self._many is None:
+            return grpc.unary_unary_rpc_method_handler(
+                partial(self.single, awaited=awaited), None, self._serializer
+            )
+        return grpc.unary_stream_rpc_method_handler(
+            partial(self.stream, awaited=awaited), None, self._serializer
+        )
+
+    async def single(self, data: Any, context: Any, *, awaited: AwaitedRequest | None = None) -> Any:
         """Answers a call with one response."""
         began = time.perf_counter()
+        if awaited is not None:
+            awaited.end()
         try:
-            token = await self._enter(data, context)
+            token = await self._enter(context)
             with self._counted():
                 if self.streams_requests:
                     with self._gate.access.stream(token):
                         response = await self._in_turn(self._with_requests(data, context))
                 else:
-                    response = await self._in_turn(self._with_request(await _request(data), context))
+                    response = await self._in_turn(self._with_request(await request_of(data), context))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
             refusal = self._refusal(error, began)
         else:
@@ -197,18 +207,20 @@ class Call:
         del data
         return await context.abort_with_status(refusal)
 
-    async def stream(self, data: Any, context: Any) -> None:
+    async def stream(self, data: Any, context: Any, *, awaited: AwaitedRequest | None = None) -> None:
         """Answers a call with a stream of responses."""
         # It writes the responses itself, so that a write which waits for its client can be cancelled.
         began = time.perf_counter()
+        if awaited is not None:
+            awaited.end()
         refusal: Any = None
         try:
-            token = await self._enter(data, context)
+            token = await self._enter(context)
             with self._counted(), self._gate.access.stream(token):
                 if self.streams_requests:
                     await self._in_turn(self._with_requests(data, context))
                 else:
-                    await self._in_turn(self._with_request(await _request(data), context))
+                    await self._in_turn(self._with_request(await request_of(data), context))
         except grpc.aio.InternalError:
             # So a write fails whose client is gone before gRPC cancels this call.
             self._done("CANCELLED", began)
@@ -220,12 +232,10 @@ class Call:
             del data  # as above
             await context.abort_with_status(refusal)
 
-    async def _enter(self, data: Any, context: Any) -> VerifiedToken | None:
+    async def _enter(self, context: Any) -> VerifiedToken | None:
         """Notes who calls."""
         metadata = dict(context.invocation_metadata() or ())
         gate = self._gate
-        if isinstance(data, bytes) and (known := gate.access.known(str(metadata.get("authorization", "")))):
-            gate.callers.note_request(known.principal)
         gate.access.note_peer(metadata, direct=context.peer())
         trace = str(metadata.get(TRACE_HEADER, ""))
         current_trace.set(trace if _TRACE.fullmatch(trace) else new_trace())
@@ -233,7 +243,8 @@ class Call:
         return await gate.access.authenticate(self._method, str(metadata.get("authorization", "")))
 
     def _counted(self) -> AbstractContextManager[None]:
-        return self._gate.callers.counted(current_principal.get(), client_address(current_peer.get()))
+        address = client_address(current_peer.get())
+        return self._gate.callers.counted(caller_of(current_principal.get(), address))
 
     async def _in_turn(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Does what runs and services ask for at once, and what people do in turn."""
@@ -307,8 +318,11 @@ class Call:
             send_call(gate.spans, self._method, code, seconds)
 
 
-async def _request(data: Any) -> Any:
+async def request_of(data: Any) -> Any:
     """The request of a call that has one: it is there, or comes soon.
+
+    Args:
+        data: The request, or a stream of requests of which it is the first.
 
     Raises:
         DeadlineError: It does not.
