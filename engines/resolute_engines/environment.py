@@ -77,6 +77,8 @@ class EngineEnvironment:
     """Slots of this machine; None to count its GPUs, or else its cores."""
     nodes: int
     """As how many machines this one appears."""
+    starts_ahead: bool = True
+    """Whether processes that the first run needs are started before there is a run."""
 
     def terms(self, address: str = "", certificate: str = "") -> SupervisorTerms:
         """What the supervisors of an engine are given, the certificate of the services included.

@@ -77,6 +77,18 @@ class ListedContainer:
         """Whether any of its processes may live."""
         return self.status in _RUNNING
 
+    def report(
+        self, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
+    ) -> ContainerReport:
+        """Returns the report that it is in a state, ended with a record."""
+        return ContainerReport(
+            allocation_id=self.allocation_id,
+            container_rank=self.rank,
+            state=state,
+            exit=record,
+            reason=reason,
+        )
+
 
 class Containers:
     """The containers of a cluster on one daemon.
@@ -189,14 +201,14 @@ class Containers:
     async def report(self, container: ListedContainer) -> ContainerReport:
         """What became of a container."""
         if container.unbegun:
-            return _report(container, ContainerState.UNKNOWN)
+            return container.report(ContainerState.UNKNOWN)
         if container.running:
-            return _report(container, ContainerState.RUNNING)
+            return container.report(ContainerState.RUNNING)
         record = await self._exit(container.name)
         described = await self._api.get(f"/containers/{container.name}/json")
         if record is None:
             record = _out_of_memory(described)
-        return _report(container, ContainerState.ENDED, record=record, reason=_reason(described["State"]))
+        return container.report(ContainerState.ENDED, record, reason=_reason(described["State"]))
 
     async def lost(self, container: ListedContainer) -> bool:
         """Whether the supervisor of an ended container did not say how it ended."""
@@ -309,18 +321,6 @@ def owner_of(user: str) -> tuple[int, int]:
     """User and group of ``uid:gid``."""
     uid, _, gid = user.partition(":")
     return int(uid), int(gid)
-
-
-def _report(
-    container: ListedContainer, state: ContainerState, *, record: ExitRecord | None = None, reason: str = ""
-) -> ContainerReport:
-    return ContainerReport(
-        allocation_id=container.allocation_id,
-        container_rank=container.rank,
-        state=state,
-        exit=record,
-        reason=reason,
-    )
 
 
 def _reason(state: Mapping[str, Any]) -> str:

@@ -183,7 +183,7 @@ class ContainerEngine:
                 await self._start(container, request)
             if not container.ended:
                 # Also of one whose start was not answered: it waits.
-                await self._events.put(_runs(container))
+                await self._events.put(container.report(ContainerState.RUNNING))
             self._watch_one(container)
 
     async def _start(self, container: ListedContainer, request: ContainerRequest) -> None:
@@ -353,7 +353,10 @@ class ContainerEngine:
                 for found in await self._containers.of(container.allocation_id)
                 if found.rank == container.rank
             ]
-            report = await self._containers.report(there[0]) if there else _gone(container)
+            if there:
+                report = await self._containers.report(there[0])
+            else:
+                report = container.report(ContainerState.ENDED, reason="somebody removed the container")
             return report if report.state is ContainerState.ENDED else None
 
         end = await until_found(look, failures, pauses=Backoff(longest=_LONGEST_PAUSE_SECONDS))
@@ -415,19 +418,4 @@ def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
         most_without_slots=options.max_aux_containers_per_agent,
         requirements=(access,),
         checkpoint_directories=access.checkpoint_directories,
-    )
-
-
-def _runs(container: ListedContainer) -> ContainerReport:
-    return ContainerReport(
-        allocation_id=container.allocation_id, container_rank=container.rank, state=ContainerState.RUNNING
-    )
-
-
-def _gone(container: ListedContainer) -> ContainerReport:
-    return ContainerReport(
-        allocation_id=container.allocation_id,
-        container_rank=container.rank,
-        state=ContainerState.ENDED,
-        reason="somebody removed the container",
     )

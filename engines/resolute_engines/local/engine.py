@@ -46,6 +46,7 @@ class LocalEngine:
         address: Current ``host:port`` of the services, for the data of ended runs; empty for the address at
             the start of the run.
         pool: Name of its pool.
+        starts_ahead: Whether ``watch`` starts the parent of supervisors, or the first launch does.
     """
 
     prompt = True
@@ -59,11 +60,13 @@ class LocalEngine:
         nodes: int = 1,
         address: str = "",
         pool: str = DEFAULT_POOL,
+        starts_ahead: bool = True,
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
         self._pool = Pool(name=pool, slots=self._slots, runs_here=True)
         self._terms = terms
+        self._starts_ahead = starts_ahead
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers = NamedTasks("local-watch")
         self._late_kills = LateKills("local", self.kill)
@@ -159,7 +162,8 @@ class LocalEngine:
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
-        await asyncio.to_thread(self._supervisor_parent.start)
+        if self._starts_ahead:
+            await asyncio.to_thread(self._supervisor_parent.start)
         await self._deliveries.resume()
         while (report := await self._reports.get()) is not None:
             yield report

@@ -30,4 +30,5 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> L
         nodes=environment.nodes,
         address=environment.address,
         pool=settings.pools[0].name,
+        starts_ahead=environment.starts_ahead,
     )

@@ -58,10 +58,10 @@ def _report(container: RunContainer, job: Job | None) -> ContainerReport:
     live, over = job is not None and job.state is not JobState.ENDED, is_over(container)
     if job is not None and live and not over:
         state = _OF_JOBS[job.state]
-        return _say(container, state, reason=reason if state is ContainerState.QUEUED else "")
+        return container.report(state, reason=reason if state is ContainerState.QUEUED else "")
     began = container.run.supervisor_file.exists()
     if job is None and not (began or over or (container.run.path.parent / SUBMITTED_FILE).exists()):
-        return _say(container, ContainerState.UNKNOWN)
+        return container.report(ContainerState.UNKNOWN)
     if not over:
         # Its shim went with it, and Slurm will forget the job.
         (container.run.path / LEFT).touch()
@@ -69,7 +69,7 @@ def _report(container: RunContainer, job: Job | None) -> ContainerReport:
         if began:
             container.note_loss()
         record = _without_word(container, job, began=began)
-    return _say(container, ContainerState.ENDED, record, reason=reason)
+    return container.report(ContainerState.ENDED, record, reason=reason)
 
 
 def _without_word(container: RunContainer, job: Job | None, *, began: bool) -> ExitRecord | None:
@@ -111,15 +111,3 @@ def _out_of_memory(job: Job) -> ExitRecord:
 def _reason(job: Job) -> str:
     words = f"job {job.id} of Slurm is {job.slurm_state}"
     return f"{words} ({job.reason})" if job.reason else words
-
-
-def _say(
-    container: RunContainer, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
-) -> ContainerReport:
-    return ContainerReport(
-        allocation_id=container.allocation_id,
-        container_rank=container.rank,
-        state=state,
-        exit=record,
-        reason=reason,
-    )

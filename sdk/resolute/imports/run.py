@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from resolute.client.services import Services
+from resolute.errors import FailedPreconditionError, NotFoundError
 from resolute.imports.batches import batches
 from resolute.imports.checkpoints import Checkpoints
 from resolute.imports.experiments import ExperimentHere, Experiments, experiments_of, has_ended
@@ -24,11 +25,20 @@ from resolute.imports.places import (
     templates_of,
     workspaces_of,
 )
-from resolute.imports.report import Report, remark_left_behind
+from resolute.imports.report import Report
 
 _TRIALS_AT_ONCE = 25
 _MOST_BEGUN = 16
 """Experiments that are being filled at once: what waits for a thread takes memory."""
+_LISTED = {
+    "webhooks": "webhooks: endpoints of alerts take their place (docs/alerts.md)",
+    "notebooks": "notebooks",
+    "shells": "shells",
+    "commands": "commands",
+    "tensorboards": "TensorBoards: `det tensorboard start` shows the metrics that came",
+}
+"""By the path that lists them, which is the field of the answer too."""
+_ENDED = frozenset({"STATE_TERMINATED", "STATE_TERMINATING"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +71,7 @@ def count(master: Master, options: Options, *, report: Report) -> None:
             _remark_not_ended(listed, report)
     report.add("models", new=sum(1 for _ in models_of(master)))
     remark_groups(master, report)
-    remark_left_behind(master, report)
+    _remark_left_behind(master, report)
 
 
 def bring(
@@ -119,7 +129,7 @@ def bring(
     bring_models(master, services, report, cluster_id=cluster_id, workspaces=places.workspaces)
     archive_places(master, services, places)
     remark_groups(master, report)
-    remark_left_behind(master, report)
+    _remark_left_behind(master, report)
 
 
 @dataclass(frozen=True)
@@ -194,3 +204,24 @@ def _remark_not_ended(listed: Message, report: Report) -> None:
         report.remark("experiments whose deletion has begun there")
     else:
         report.remark("experiments that have not ended: start the same import when they have")
+
+
+def _remark_left_behind(master: Master, report: Report) -> None:
+    """Counts what the other cluster lists and no import can bring."""
+    for name, text in _LISTED.items():
+        try:
+            found = master.get(f"/api/v1/{name}").get(name) or []
+        except (NotFoundError, FailedPreconditionError):  # the release lacks them, or does not show them
+            continue
+        report.remark(text, sum(item.get("state") not in _ENDED for item in found))
+    _remark_policies_of_tasks(master, report)
+    report.remark("pins; usage by the hour; audit logs; tasks that have ended")
+    report.remark("decisions of searches: configs say how they searched, and metrics what came of it")
+
+
+def _remark_policies_of_tasks(master: Master, report: Report) -> None:
+    try:
+        policies = master.get("/api/v1/config-policies/global/NTSC").get("configPolicies")
+    except NotFoundError:
+        return
+    report.remark("config policies of notebooks, shells and commands", int(bool(policies)))

@@ -1,4 +1,4 @@
-"""Tells whether the calling ``Trainer`` has data to evaluate on."""
+"""Determines whether the calling ``Trainer`` has data to evaluate on."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import inspect
 from transformers import Trainer
 
 _LIBRARY = "transformers."
-"""Methods of its modules evaluate on ``eval_dataset``; others on what they like."""
+"""Methods of its modules evaluate on ``eval_dataset``; methods of other classes may use any data."""
 
 
 def can_evaluate() -> bool:
-    """Whether it has; called from a callback. True where no ``Trainer`` is among the callers.
+    """Returns whether the ``Trainer`` that calls a callback can evaluate; True without a ``Trainer``.
 
-    A ``Trainer`` that is asked for an evaluation without a data set raises, and callbacks are not given the
-    ``Trainer``: it is found among the callers.
+    A ``Trainer`` without an ``eval_dataset`` raises when a callback requests an evaluation. Callbacks are
+    given neither the ``Trainer`` nor the data set, and ``eval_dataloader`` of their arguments is None until
+    the first evaluation. The stack of calls is the only place where they can look.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -204,6 +204,7 @@ class ExperimentsService:
             runs_directory=settings.runs_directory,
             slots=settings.slots,
             nodes=settings.nodes,
+            starts_ahead=environment.starts_ahead,
         )
         specs = RunSpecs(
             database=self._core.database,

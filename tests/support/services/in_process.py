@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unittest.mock import patch
+from typing import Any
 
 import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,11 +17,10 @@ from support.static_keys import StaticKeys
 
 from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute_engines.local.supervisor_parent import SupervisorParent
 from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
-from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, TokenVerifier
+from resolute_serving.auth.tokens import TokenSigner, TokenVerifier
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.database.engine import create_engine
 from resolute_serving.server.calls import Calls
@@ -78,18 +77,16 @@ class Running:
 class _OpenEnvironment(Environment):
     """An environment in which checkpoints may lie below any directory that a test likes."""
 
-    checkpoints_root: Path
+    database_url: str = ""
+    """Database of a single blueprint; an SQLite file each by default."""
+    checkpoints_root: Path = Path("/")
+    """Below which directory scripts may place checkpoints."""
+    starts_ahead: bool = False
+    """Few tests have runs, and the imports of a supervisor parent cost more than most tests."""
 
     @property
     def checkpoints_directory(self) -> Path:
         return self.checkpoints_root
-
-
-class _StartedByTheFirstRun(SupervisorParent):
-    """Few tests have runs of a local engine; the imports of this process cost more than most tests."""
-
-    def start(self) -> None:
-        """Leaves it to ``fork``."""
 
 
 @asynccontextmanager
@@ -99,18 +96,15 @@ async def serving(
     *,
     clock: Clock = SYSTEM_CLOCK,
     addresses: Mapping[str, str] | None = None,
-    database_url: str = "",
     key: Ed25519PrivateKey | None = None,
     port: int = 0,
     oldest_client: str = OLDEST_SDK,
-    checkpoints_root: Path = Path("/"),
-    role_seconds: float = 30.0,
     token_clock: Clock = SYSTEM_CLOCK,
     cluster: str = "resolute:test",
     tls: ServerTls | None = None,
     peer_tls: ClientTls | None = None,
     gateway_key: str = "",
-    local_calls: bool = True,
+    **environment: Any,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -119,52 +113,36 @@ async def serving(
         tmp_path: Where databases and data lie; a second call on it finds what the first one left.
         clock: The services' clock.
         addresses: Services that run elsewhere, by name; the others are looked for on this server.
-        database_url: Database of a single blueprint; an SQLite file each by default.
         key: Signs tokens; a fresh one by default.
         port: Port to listen on, for servers that come back; zero for a free one.
         oldest_client: Oldest version of the SDK whose calls are accepted.
-        checkpoints_root: Below which directory scripts may place checkpoints.
-        role_seconds: How long services remember the roles of users.
         token_clock: Tells when tokens expire.
         cluster: Tells clusters apart: its UUID follows from this.
         tls: The certificate of the port; None for a plain one.
         peer_tls: How the services reach each other.
         gateway_key: By which a gateway may say who called it; empty for none.
-        local_calls: Whether the services call each other within this process, as under ``resolute up``.
+        environment: Other fields of the services' environment, such as ``database_url``.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, cluster))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=token_clock)
+    settings = ServerSettings(port=port or free_port(), grace=0.5, oldest_client=oldest_client, tls=tls)
     token = ServiceTokens(signer, ServiceAccount(name="embedded"), clock=token_clock)
-    port = port or free_port()
-    address = f"127.0.0.1:{port}"
+    address = f"127.0.0.1:{settings.port}"
     peers = Peers({"*": address, **(addresses or {})}, token=token, tls=peer_tls)
-    revoked, refusals = RevokedTokens(), Refusals(clock)
-    common = _OpenEnvironment(
-        checkpoints_root=checkpoints_root,
-        database_url=database_url,
-        data_directory=tmp_path / "data",
+    given = _OpenEnvironment(
         peers=peers,
         cluster_id=cluster_id,
         clock=clock,
-        revoked=revoked,
-        refusals=refusals,
-        role_seconds=role_seconds,
+        refusals=Refusals(clock),
+        data_directory=tmp_path / "data",
+        **environment,
     )
-    with patch("resolute_engines.local.engine.SupervisorParent", _StartedByTheFirstRun):
-        services = [_create(blueprint, common, tmp_path) for blueprint in blueprints]
-    verifier = TokenVerifier(
-        StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
-    )
-    settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client, tls=tls)
-    server = Server(
-        services,
-        verifier=verifier,
-        settings=settings,
-        refusals=refusals,
-        peers=ForwardedPeers(gateway_key),
-    )
-    if local_calls:
-        peers.serve_here(server.calls)
+    services = [_create(blueprint, given, tmp_path) for blueprint in blueprints]
+    keys = StaticKeys({signer.key_id: signer.public_key}, given.revoked)
+    verifier = TokenVerifier(keys, cluster_id=cluster_id, clock=token_clock)
+    forwarded = ForwardedPeers(gateway_key)
+    server = Server(services, verifier=verifier, settings=settings, refusals=given.refusals, peers=forwarded)
+    peers.serve_here(server.calls)
     await server.start()
     try:
         yield Running(address=address, signer=signer, services=services, calls=server.calls, tls=peer_tls)

@@ -47,7 +47,6 @@ def experiment(state: ExperimentState) -> Experiment:
         retention_owed=False,
         importing=False,
         warning="",
-        notes="",
         edit_revision=1,
         resource_pool="",
         owner_id=1,

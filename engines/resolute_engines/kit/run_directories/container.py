@@ -131,16 +131,16 @@ class RunContainer:
     def inspect(self) -> ContainerReport:
         """Tells its state, and ends what a lost supervisor left running."""
         if self.locked:
-            return self._report(ContainerState.RUNNING)
+            return self.report(ContainerState.RUNNING)
         record = self.exit_record()
         if record is not None:
-            return self._report(ContainerState.ENDED, record)
+            return self.report(ContainerState.ENDED, record)
         if not self.run.supervisor_file.exists() and not self.run.child_file.exists():
-            return self._report(ContainerState.UNKNOWN)
+            return self.report(ContainerState.UNKNOWN)
         # Its slots are given away when it is reported as lost, so nothing of it may run any more.
         ended = self.end_orphans()
         self.note_loss()
-        return self._report(ContainerState.ENDED if ended else ContainerState.RUNNING)
+        return self.report(ContainerState.ENDED if ended else ContainerState.RUNNING)
 
     def never_started(self) -> ContainerReport:
         """The report of a container that was launched and whose supervisor left no trace."""
@@ -148,7 +148,7 @@ class RunContainer:
         tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
         failure = f"the supervisor of the run did not start:\n{tail}"
         record = ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
-        return self._report(ContainerState.ENDED, record)
+        return self.report(ContainerState.ENDED, record)
 
     def end_orphans(self) -> bool:
         """Ends what a dead supervisor left running.
@@ -234,9 +234,16 @@ class RunContainer:
             _log.warning("exit record cannot be read", run=str(self.run.path), error=str(error))
             return None
 
-    def _report(self, state: ContainerState, record: ExitRecord | None = None) -> ContainerReport:
+    def report(
+        self, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
+    ) -> ContainerReport:
+        """Returns the report that it is in a state, ended with a record."""
         return ContainerReport(
-            allocation_id=self.allocation_id, container_rank=self.rank, state=state, exit=record
+            allocation_id=self.allocation_id,
+            container_rank=self.rank,
+            state=state,
+            exit=record,
+            reason=reason,
         )
 
 

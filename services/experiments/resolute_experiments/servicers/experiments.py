@@ -291,6 +291,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             experiment,
             counts,
             whole=whole,
+            notes=experiments.notes(connection, experiment.id) if whole else "",
             wait_reason=self._wait_reasons.explain_experiment(experiment, counts),
             source=experiments.source(connection, experiment.id) if whole else b"",
             checkpoint_directories=runs.checkpoint_directories(connection, experiment.id) if whole else (),

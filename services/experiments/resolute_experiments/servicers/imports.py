@@ -31,6 +31,7 @@ from resolute_experiments.servicers.messages.experiments import (
 )
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import ENDED_EXPERIMENTS, ENDED_TRIALS
+from resolute_experiments.store import experiments
 from resolute_experiments.topics import watched
 from resolute_experiments.unmanaged.tracking import MAX_EXTERNAL_ID
 from resolute_serving.auth.grants import current_grants
@@ -90,9 +91,10 @@ class ImportsServicer(imports_service_pb2_grpc.ImportsServiceServicer):
         write = partial(imported.write_experiment, imported=wanted, now=self._core.clock.time())
         written = await self._core.database.write(write)
         self._core.notifier.notify(watched(written.id))
+        notes = await self._core.database.read(lambda c: experiments.notes(c, written.id))
         place = storage(written.config)
         return pb2.ImportExperimentResponse(
-            experiment=experiment_message(written, {}, whole=True),
+            experiment=experiment_message(written, {}, whole=True, notes=notes),
             finished=not written.importing,
             storage=place if read.names_storage else None,
             copies_checkpoints=place != storage(read.content),

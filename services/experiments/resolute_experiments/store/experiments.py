@@ -135,6 +135,7 @@ _TRIAL_COUNTS = (
     .group_by(trials.c.experiment_id, trials.c.state)
 )
 _TOUCH = sa.update(experiments).where(_THESE).values(revision=experiments.c.revision + 1)
+_NOTES = sa.select(experiments.c.notes).where(experiments.c.id == sa.bindparam("experiment_id"))
 _SOURCE = sa.select(experiment_sources.c.content).where(
     experiment_sources.c.experiment_id == sa.bindparam("experiment_id")
 )
@@ -436,6 +437,11 @@ def definition_chunk(connection: Connection, experiment_id: str, position: int) 
         )
     ).scalar_one_or_none()
     return None if data is None else bytes(data)
+
+
+def notes(connection: Connection, experiment_id: str) -> str:
+    """Reads the notes of an experiment that exists. They may be long: rows of lists do not have them."""
+    return str(connection.execute(_NOTES, {"experiment_id": experiment_id}).scalar_one())
 
 
 def source(connection: Connection, experiment_id: str) -> bytes:

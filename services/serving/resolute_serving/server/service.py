@@ -45,6 +45,8 @@ class Environment:
     """What the server of this process refused, for the audit log."""
     role_seconds: float = 30.0
     """Seconds after which a role that was taken away has no effect any more."""
+    starts_ahead: bool = True
+    """Whether processes that later work needs are started with the service, not with the first such work."""
 
     @cached_property
     def access_lookup(self) -> AccessLookup:

@@ -79,6 +79,7 @@ def experiment_message(
     counts: dict[str, int],
     *,
     whole: bool = False,
+    notes: str = "",
     wait_reason: str = "",
     source: bytes = b"",
     checkpoint_directories: Sequence[str] = (),
@@ -88,7 +89,8 @@ def experiment_message(
     Args:
         experiment: The row.
         counts: Its trials by state.
-        whole: Whether the config and the notes are included.
+        whole: Whether the config is included.
+        notes: Its notes, where one experiment is asked for.
         wait_reason: Why the first of its waiting trials waits.
         source: Where its code came from: a serialized ``CodeSource``; empty when that is not known.
         checkpoint_directories: Where its runs kept their checkpoints, beside the storage of its config.
@@ -99,7 +101,7 @@ def experiment_message(
         experiment_pb2.Experiment,
         experiment,
         experiment_id=experiment.id,
-        notes=experiment.notes if whole else "",
+        notes=notes,
         activity=_activity(experiment, counts),
         owner_name=experiment.owner,
         workspace_name=experiment.workspace,
@@ -167,7 +169,7 @@ def trial_message(
         runs: Its runs.
         containers: The containers of the last one.
         max_hparams: Most hyperparameters that it has, the first by name; None for all.
-        notes: What people wrote of it, where one trial is asked for.
+        notes: Its notes, where one trial is asked for.
     """
     hparams, omitted = (
         (trial.hparams, 0) if max_hparams is None else first_leaves(trial.hparams, most=max_hparams)

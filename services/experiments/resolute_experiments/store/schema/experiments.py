@@ -124,7 +124,6 @@ class Experiment:
     external_id: str | None
     retention_owed: bool
     warning: str
-    notes: str
     edit_revision: int
     resource_pool: str
     """Empty for the default pool."""
