@@ -39,20 +39,20 @@ class Callback(_Callback):  # type: ignore[misc, unused-ignore]  # without Keras
     def on_train_workload_begin(
         self, total_batches_trained: int, batches_requested: int | None, logs: Logs
     ) -> None:
-        """Training begins, up to the next report, validation or checkpoint."""
+        """Called before the batches up to the next report, validation or checkpoint are trained."""
 
     def on_train_workload_end(self, total_batches_trained: int, logs: Logs) -> None:
-        """Training has come to a report."""
+        """Called at each report of training metrics."""
 
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
-        """A checkpoint is written; files may be added to the directory."""
+        """Called when the files of a checkpoint are written, and may add files to its directory."""
 
     def get_state(self) -> Any:
-        """Returns what is kept in checkpoints."""
+        """Returns the state of the callback, which is saved in checkpoints."""
         return None
 
     def load_state(self, state: Any) -> None:
-        """Takes up what ``get_state`` returned."""
+        """Restores the state that ``get_state`` returned."""
 
 
 class _AtValidations(Callback):
@@ -66,17 +66,17 @@ class _AtValidations(Callback):
         """Does nothing."""
 
     def on_test_end(self, logs: Logs = None) -> None:
-        """Evaluates the metrics of a validation."""
+        """Passes the metrics of a validation to Keras's callback."""
         super().on_epoch_end(self._validations, dict(logs or {}))
         self._validations += 1
 
     def get_state(self) -> dict[str, Any]:
-        """Returns the attributes."""
+        """Returns the attributes in ``kept``, and the number of validations."""
         kept = {name: getattr(self, name, None) for name in self.kept}
         return {**kept, "_validations": self._validations}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Takes the attributes up."""
+        """Restores the attributes that ``get_state`` returned."""
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -132,5 +132,5 @@ class TensorBoard(Callback, _TensorBoard):  # type: ignore[misc, unused-ignore]
         """Does nothing."""
 
     def on_train_workload_end(self, total_batches_trained: int, logs: Logs) -> None:
-        """Writes the metrics."""
+        """Writes the metrics of training as events."""
         super().on_epoch_end(total_batches_trained, dict(logs or {}))

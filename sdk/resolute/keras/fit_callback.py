@@ -122,11 +122,11 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     # What Keras calls.
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Takes the number of epochs and of their batches."""
+        """Stores the numbers of epochs and of batches in an epoch."""
         self.params = params
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Takes up the checkpoint.
+        """Restores the trial's latest checkpoint, or the one that the script names.
 
         Raises:
             TypeError: The model is of another library of Keras.
@@ -145,18 +145,18 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         self._knows_wait = backend_of(self.model) == "torch"
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Counts the epoch."""
+        """Stores the number of the epoch."""
         self._epoch, self._epoch_batches = epoch, 0
         self._set_status("training")
         self._lines.begin(self._training_heading(), self._training_length)
         self._watch.ready()
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Has the data of a batch."""
+        """Measures how long training waited for the batch."""
         self._watch.arrived()
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Counts the batches, and reports where that is due."""
+        """Counts the batch; reports training metrics when they are due."""
         if batch == 0:
             self._files.close()
         done = batch + 1
@@ -170,7 +170,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         self._watch.ready()
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Reports, makes a checkpoint where one is due, and asks whether to stop."""
+        """Reports metrics, saves a checkpoint if one is due, and stops if requested."""
         self._training_length = self._epoch_batches
         if self._is_chief:
             if not self._period:
@@ -183,7 +183,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
             self.model.stop_training = True
 
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Makes a checkpoint of what is not in one yet."""
+        """Saves a checkpoint, unless the latest one has this epoch."""
         self._files.close()
         begin_at(self.model, None)
         if self._epoch > self._saved_epoch:
@@ -193,7 +193,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         self._set_status("finishing")
 
     def on_test_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Says what the trial is doing."""
+        """Sets the trial's status to validating."""
         self._set_status("validating")
         self._validated_batches = 0
         self._lines.begin(self._validation_heading(), self._validation_length)
@@ -204,7 +204,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         self._lines.advance(self._validation_heading(), batch + 1, self._validation_length, logs)
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Reports the validation."""
+        """Reports the metrics of the validation."""
         self._validation_length = self._validated_batches
         if self._is_chief:
             self._report(VALIDATION, logs)
@@ -223,7 +223,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     # What scripts may override.
 
     def save_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
-        """Writes the model and its optimizer; every worker calls.
+        """Saves the model and its optimizer; every worker calls it.
 
         Args:
             model: The model.
@@ -238,7 +238,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
             weights.save_weights(model, str(Path(temporary) / MODEL_FILE))
 
     def load_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
-        """Reads what ``save_model`` wrote; every worker calls.
+        """Loads the files of ``save_model``; every worker calls it.
 
         Args:
             model: The model.
@@ -250,7 +250,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     # What is done.
 
     def _restore(self, checkpoint: str) -> None:
-        """Takes up a checkpoint: all of it if this training made it, else the weights."""
+        """Restores a checkpoint: its whole state if this trial saved it, otherwise its weights."""
         self._set_status("restoring")
         directory = self._files.enter_context(self._core.checkpoint.restore_path(checkpoint))
         self.load_model(self.model, str(directory / MODEL_FILE), self._core.distributed)
@@ -269,7 +269,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
             self._files.close()
 
     def _save(self) -> None:
-        """Makes a checkpoint; every worker calls."""
+        """Saves a checkpoint; every worker calls it."""
         self._set_status("checkpointing")
         dist = self._core.distributed
         together = dist.size > 1
@@ -323,7 +323,7 @@ def _random_file(rank: int) -> str:
 
 
 def _checked_period(period: int | str) -> int:
-    """The number of batches; 0 for epochs."""
+    """Returns the period in batches; 0 for a period of one epoch."""
     if period == "epoch":
         return 0
     if not isinstance(period, int) or isinstance(period, bool) or period < 1:

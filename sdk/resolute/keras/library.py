@@ -15,7 +15,7 @@ _LEGACY_VARIABLE = "TF_USE_LEGACY_KERAS"
 
 
 def find_library() -> Any:
-    """Returns the library: ``tf_keras`` where ``TF_USE_LEGACY_KERAS`` asks for it, or only it is imported.
+    """Returns ``tf_keras`` if ``TF_USE_LEGACY_KERAS`` is set, or it alone is imported; otherwise ``keras``.
 
     Raises:
         ImportError: It is not installed, or its backend is not.
@@ -33,18 +33,18 @@ def find_library() -> Any:
 
 
 def is_legacy(library: Any) -> bool:
-    """Whether a library, a model or a class is of ``tf_keras``."""
+    """Returns whether a library, a model or a class belongs to ``tf_keras``."""
     module = getattr(library, "__module__", None) or getattr(library, "__name__", "")
     return str(module).partition(".")[0] == LEGACY
 
 
 def is_of_legacy(model: Any) -> bool:
-    """Whether a model is of ``tf_keras``, also if its class is the script's own."""
+    """Returns whether the class of a model derives from ``tf_keras``."""
     return any(is_legacy(base) for base in type(model).__mro__)
 
 
 def backend_of(model: Any) -> str:
-    """The backend that trains a model: ``torch``, ``tensorflow`` or ``jax``."""
+    """Returns the backend that trains a model: ``torch``, ``tensorflow`` or ``jax``."""
     if is_of_legacy(model):
         return "tensorflow"
     return str(importlib.import_module("keras").backend.backend())
@@ -59,7 +59,7 @@ class _Missing:
 
 
 def library_class(module: str, name: str) -> Any:
-    """Returns a class of the library to derive from; one that cannot be made if there is no library."""
+    """Returns a base class of the library; without the library, one that raises when it is instantiated."""
     try:
         return getattr(getattr(find_library(), module), name)
     except ImportError:
@@ -67,12 +67,12 @@ def library_class(module: str, name: str) -> Any:
 
 
 def callback_class(name: str) -> Any:
-    """Returns a class of the library's callbacks to derive from."""
+    """Returns a callback class of the library, as ``library_class`` does."""
     return library_class("callbacks", name)
 
 
 def check_library(model: Any, callback: Any) -> None:
-    """Checks that a callback and a model are of the same library.
+    """Checks that a callback and a model belong to the same library.
 
     Raises:
         TypeError: They are not.
@@ -87,7 +87,7 @@ def check_library(model: Any, callback: Any) -> None:
 
 
 def check_ranks(model: Any, *, size: int) -> None:
-    """Checks that a model can be trained by so many processes together.
+    """Checks that ``size`` processes can train a model together.
 
     Raises:
         ValueError: It cannot.

@@ -47,12 +47,12 @@ class _TrainingState:
         self._epoch = epoch
 
     def maybe_load_initial_counters_from_ckpt(self, *_args: Any, **_options: Any) -> tuple[int, int]:
-        """Returns the epoch and its batch."""
+        """Returns the epoch and the batch at which ``fit`` starts."""
         return self._epoch, 0
 
 
 def begin_at(model: Any, epoch: int | None) -> None:
-    """Has the ``fit`` that is beginning start at an epoch; None for what its caller says."""
+    """Sets the first epoch of the current ``fit``; None keeps the ``initial_epoch`` of its caller."""
     if is_of_legacy(model):
         model._training_state = None if epoch is None else _TrainingState(epoch)
     else:

@@ -19,14 +19,14 @@ class ProgressLines:
         self._next = 0
 
     def begin(self, heading: str, total: int | None) -> None:
-        """Begins something new."""
+        """Begins an epoch or a validation."""
         self._next = 0
         self.advance(heading, 0, total)
 
     def advance(
         self, heading: str, done: int, total: int | None, logs: Mapping[str, Any] | None = None
     ) -> None:
-        """Writes a line if one is due.
+        """Writes a line when another 10 % are done.
 
         Args:
             heading: What the line begins with.

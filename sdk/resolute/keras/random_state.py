@@ -19,7 +19,7 @@ from resolute.keras.library import backend_of, is_of_legacy
 
 
 def capture(model: Any) -> dict[str, Any]:
-    """Returns the state of all generators that training draws from, and of the model's metrics."""
+    """Returns the states of the random generators that training uses, and of the model's metrics."""
     state: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}
     if is_of_legacy(model):
         return state
@@ -34,7 +34,7 @@ def capture(model: Any) -> dict[str, Any]:
 
 
 def restore(model: Any, state: dict[str, Any]) -> None:
-    """Takes up what ``capture`` returned."""
+    """Restores the states that ``capture`` returned."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
     if is_of_legacy(model):
@@ -53,12 +53,12 @@ def restore(model: Any, state: dict[str, Any]) -> None:
 
 
 def write(model: Any, path: Path) -> None:
-    """Writes what ``capture`` returns."""
+    """Writes the states that ``capture`` returns to a file."""
     path.write_bytes(pickle.dumps(capture(model)))
 
 
 def read(model: Any, path: Path) -> bool:
-    """Takes up what ``write`` wrote; returns whether it was there."""
+    """Restores the states from the file of ``write``; returns False if there is no such file."""
     if not path.exists():
         return False
     restore(model, pickle.loads(path.read_bytes()))  # noqa: S301 - a checkpoint is trusted code
@@ -66,12 +66,12 @@ def read(model: Any, path: Path) -> bool:
 
 
 def seed_all(seed: int, library: Any) -> None:
-    """Seeds every generator that training draws from."""
+    """Seeds every random generator that training uses."""
     library.utils.set_random_seed(seed & 0xFFFFFFFF)
 
 
 def _stateful_variables(model: Any) -> list[Any]:
-    """What ``save_weights`` leaves out: the states of the layers' generators."""
+    """Returns the variables that ``save_weights`` does not save: the states of the layers' generators."""
     weights = {id(variable) for variable in model.weights}
     return [variable for variable in model.variables if id(variable) not in weights]
 
@@ -81,7 +81,7 @@ def _to_numpy(variable: Any) -> Any:
 
 
 def _global_generator() -> Any:
-    """What ``keras.random`` draws from where it is given no seed; the first call makes it.
+    """Returns the generator that ``keras.random`` uses without a seed; the first call creates it.
 
     Its seed is one of Python's random numbers, which are training's.
     """

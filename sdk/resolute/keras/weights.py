@@ -12,7 +12,7 @@ _SUFFIX = ".weights.h5"
 
 
 def save_weights(model: Any, path: str) -> None:
-    """Writes the weights and the state of the optimizer.
+    """Saves the weights and the state of the optimizer.
 
     Args:
         model: The model.
@@ -25,7 +25,7 @@ def save_weights(model: Any, path: str) -> None:
 
 
 def load_weights(model: Any, path: str) -> None:
-    """Reads what ``save_weights`` wrote.
+    """Loads the files of ``save_weights``.
 
     Raises:
         ValueError: The model does not know its shapes yet.

@@ -84,7 +84,7 @@ class TorchBatchProcessorContext(ReducerContext):
         return self._core.train.get_tensorboard_path()
 
     def get_hparams(self) -> dict[str, Any]:
-        """Returns the hyperparameters of the trial; empty where there is none."""
+        """Returns the hyperparameters of the trial; empty without a trial."""
         trial = trial_of(self._core.info)
         return {} if trial is None else dict(trial.hparams)
 
@@ -95,7 +95,7 @@ class TorchBatchProcessorContext(ReducerContext):
 
     @contextlib.contextmanager
     def upload_path(self) -> Iterator[Path]:
-        """Returns a directory; what is in it belongs to this rank's part of every later checkpoint."""
+        """Returns a directory whose files become this rank's part of every later checkpoint."""
         self._uses_storage = True
         self._storage_path.mkdir(parents=True, exist_ok=True)
         yield self._storage_path
@@ -105,11 +105,11 @@ class TorchBatchProcessorContext(ReducerContext):
         self._core.train.report_metrics(group, steps_completed, metrics)
 
     def report_task_using_model_version(self, model_version: Any) -> None:
-        """Says which version of a model is used."""
+        """Reports the model version that is used."""
         self._core.experimental.report_task_using_model_version(model_version)
 
     def report_task_using_checkpoint(self, checkpoint: Any) -> None:
-        """Says which checkpoint is used."""
+        """Reports the checkpoint that is used."""
         self._core.experimental.report_task_using_checkpoint(checkpoint)
 
 
@@ -131,7 +131,7 @@ class TorchBatchProcessor(abc.ABC):
 
     @abc.abstractmethod
     def __init__(self, context: TorchBatchProcessorContext) -> None:
-        """Makes models and what else is needed.
+        """Creates the models and other state.
 
         Args:
             context: What the platform offers; keep it.
@@ -162,7 +162,7 @@ def torch_batch_process(
     dataloader_kwargs: Mapping[str, Any] | None = None,
     distributed_context: DistributedContext | None = None,
 ) -> None:
-    """Goes through a data set once, each rank through its share.
+    """Processes a data set once; each rank processes its share.
 
     Args:
         batch_processor_cls: What is done with each batch.
@@ -260,7 +260,7 @@ class _BatchRun:
 
     @property
     def _rank_directory(self) -> str:
-        """Of this rank's files in a checkpoint."""
+        """Returns the directory of this rank's files in a checkpoint."""
         return f"rank_{self._core.distributed.rank}"
 
     def _load(self) -> int:
@@ -282,7 +282,7 @@ class _BatchRun:
         return int(state["batches"])
 
     def _restore_files(self, directory: Path) -> None:
-        """Begins with the files of the run before, so that the newest checkpoint has all of them."""
+        """Copies the files of the previous run, so that the newest checkpoint has all of them."""
         if directory.is_dir():
             shutil.copytree(directory, self._context._storage_path)
             self._context._uses_storage = True

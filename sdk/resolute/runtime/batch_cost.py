@@ -26,7 +26,7 @@ class BatchCost:
             raise ValueError("flops and peak_flops belong together: give both, or neither")
 
     def rates(self, batches_per_second: float, *, slots: int) -> dict[str, float]:
-        """Tokens a second, and the share of what the slots could do that the model used (MFU).
+        """Returns tokens per second and the model FLOPs utilization (MFU, from 0 to 1).
 
         Args:
             batches_per_second: How fast training is.

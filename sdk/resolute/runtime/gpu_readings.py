@@ -80,7 +80,7 @@ class Gpus:
                 self._unknown = max(0, self._unknown - len(self._handles))
 
     def sample(self) -> dict[str, float]:
-        """Returns what the driver tells, by the UUID of the GPU, a dot, and the quantity."""
+        """Returns the readings of the driver, by ``<UUID of the GPU>.<quantity>``."""
         values: dict[str, float] = {}
         for name, handle in self._handles.items():
             for quantity, read in _GPU_READINGS.items():
@@ -91,7 +91,7 @@ class Gpus:
         return values
 
     def processes(self) -> dict[str, float]:
-        """Returns what processes take of the GPUs, of each the few that have most of its memory.
+        """Returns the GPU usage of processes: for each GPU, the few that use most of its memory.
 
         Returns:
             Bytes and percent, by the UUID of the GPU, the number of the process on the machine, and the
@@ -108,7 +108,7 @@ class Gpus:
         return values
 
     def use(self) -> Sequence[GpuUse]:
-        """Returns how much each GPU works, always in the same order; nothing of those no driver knows."""
+        """Returns the usage of each GPU in a fixed order; empty readings for GPUs that no driver knows."""
         known = [
             GpuUse(energy_joules=self._energy(handle), busy=self._busy(handle))
             for handle in self._handles.values()
@@ -116,13 +116,13 @@ class Gpus:
         return [*known, *[GpuUse(energy_joules=None, busy=None)] * self._unknown]
 
     def close(self) -> None:
-        """Shuts the library down."""
+        """Shuts down the driver's library."""
         if self._nvml is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlShutdown()
 
     def _links(self, name: str, handle: Any) -> dict[str, float]:
-        """Bytes a second over all links to other GPUs since the last reading."""
+        """Returns the bytes per second over all links to other GPUs since the last reading."""
         fields = [(getattr(self._nvml, field), _ALL_LINKS) for field in _NVLINK.values()]
         try:
             readings = self._nvml.nvmlDeviceGetFieldValues(handle, fields)

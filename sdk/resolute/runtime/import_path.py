@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def import_from_path(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Puts a directory first on ``sys.path``; what is imported from it is forgotten again afterwards.
+    """Puts a directory first on ``sys.path`` within a block; then removes the modules imported from it.
 
     Modules of the same names that were imported from elsewhere before are put aside inside and come back at
     the end, so that two checkpoints with a ``model_def`` each can be loaded by one process.
@@ -45,7 +45,7 @@ def import_from_path(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _provided_by(directory: Path, name: str) -> bool:
-    """Whether an import of this name would now find something in the directory."""
+    """Returns whether the directory contains a module of this name."""
     top = name.partition(".")[0]
     return (directory / f"{top}.py").exists() or (directory / top / "__init__.py").exists()
 

@@ -49,7 +49,7 @@ class OfflineRun:
 
     @classmethod
     def create(cls, parent: Path, *, run_id: str, name: str, now: float, **known: Any) -> OfflineRun:
-        """Makes the directory of a run that begins.
+        """Creates the directory of a new run.
 
         Args:
             parent: Where runs lie; created if missing.
@@ -84,37 +84,37 @@ class OfflineRun:
 
     @property
     def trial(self) -> tuple[str, str] | None:
-        """Its trial across runs, as the external ids name it; None if it has a trial of its own."""
+        """The external ids of a trial with several runs; None if the run is a trial by itself."""
         ids = self.external_experiment_id, self.external_trial_id
         return ids if all(ids) else None
 
     @property
     def spool(self) -> Path:
-        """Where its reports lie."""
+        """The directory of its reports."""
         return self.directory / "spool"
 
     @property
     def exit_file(self) -> Path:
-        """How it ended, as an ``ExitRecord``; there once it has."""
+        """The file of its ``ExitRecord``, which is written when it ends."""
         return self.directory / "exit.json"
 
     @property
     def lock_file(self) -> Path:
-        """Held by anyone who sends it."""
+        """The lock that is held by a process that sends the run."""
         return self.directory / "lock"
 
     def exists(self) -> bool:
-        """Returns whether it is still there."""
+        """Returns whether the run's directory still exists."""
         return (self.directory / _FILE).exists()
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> OfflineRun:
-        """The same run with other metadata, saved."""
+        """Saves the run with other metadata and returns it."""
         changed = replace(self, metadata=dict(metadata))
         changed.save()
         return changed
 
     def ended_at(self) -> float:
-        """Unix time of the last thing that was recorded. Ask before it is sent: that removes whole spools."""
+        """Returns the Unix time of its last record. Call it before the run is sent, which removes spools."""
         # The other files beside the spools are written by those who send them, later.
         spools = [
             path
@@ -125,7 +125,7 @@ class OfflineRun:
         return max(self.started_at, *times)
 
     def save(self) -> None:
-        """Writes what is known of the run; a crash leaves the old or the new, never a part."""
+        """Writes the run's description atomically."""
         content = {**asdict(self), "version": _VERSION}
         del content["directory"]
         write_json(self.directory / _FILE, content, sync=True)
@@ -139,12 +139,12 @@ class OfflineRun:
 
 
 def directory_of(parent: Path, run_id: str) -> Path:
-    """Where a run is below the directory that was given to record in."""
+    """Returns the directory of a run below the directory of records."""
     return parent / run_id
 
 
 def find_runs(directory: Path, *, unreadable: Callable[[DataLossError], None]) -> list[OfflineRun]:
-    """Finds the run that a directory is, or the runs that are in it, oldest first.
+    """Returns the run in a directory, or the runs in its subdirectories, oldest first.
 
     Args:
         directory: A run, or where runs lie.

@@ -13,7 +13,7 @@ _OLDER_NAMES = {
 
 
 def by_older_name(module: str, name: str) -> Any:
-    """Returns what a module has by a name of 0.1.0.
+    """Returns the attribute of a module that had another name in 0.1.0.
 
     Args:
         module: Name of the module, which calls this in its ``__getattr__``.

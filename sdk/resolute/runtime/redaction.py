@@ -30,7 +30,7 @@ class Secrets:
             self.add(secret)
 
     def add(self, secret: str) -> None:
-        """Adds a secret that stays one; an empty one is none."""
+        """Adds a secret for good. An empty text is ignored."""
         encoded = secret.encode()
         if encoded and encoded not in self._lasting:
             self._lasting = (*self._lasting, encoded)
@@ -42,14 +42,14 @@ class Secrets:
             self.add(form)
 
     def renew(self, token: str) -> None:
-        """Adds a renewed token, of which there are many in a long run: the latest are remembered."""
+        """Adds a renewed token. Only the latest ones are kept: a long run has many."""
         encoded = token.encode()
         if encoded and encoded not in self._all:
             self._renewed.append(encoded)
             self._all = self._longest_first()
 
     def _longest_first(self) -> tuple[bytes, ...]:
-        """All secrets. A shorter one that is part of a longer one must not leave the rest of it."""
+        """All secrets, longest first: if one is part of another, the whole of the longer one is masked."""
         return tuple(sorted((*self._lasting, *self._renewed), key=len, reverse=True))
 
     def mask(self, text: bytes) -> bytes:
@@ -60,7 +60,7 @@ class Secrets:
         return text
 
     def partial_secret_length(self, text: bytes) -> int:
-        """Returns how many bytes at the end of a text may be the beginning of a secret."""
+        """Returns how many bytes at the end of a text may begin a secret."""
         return max((_overlap(text, secret) for secret in self._all), default=0)
 
 
@@ -82,7 +82,7 @@ def printed_forms(value: str) -> Iterator[str]:
 
 
 def _within(encode: Callable[[bytes], bytes], value: bytes, *, before: int) -> str:
-    """The characters that a value alone decides in the base64 of a text, after a number of other bytes."""
+    """Returns the characters in the base64 of a text that depend only on a value after ``before`` bytes."""
     whole = encode(bytes(before) + value).decode()
     # Of a character that begins or ends within the value, its neighbours decide some bits.
     return whole[-(-8 * before // 6) : 8 * (before + len(value)) // 6]
@@ -102,20 +102,20 @@ class StreamRedactor:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Takes the next bytes and returns what can be shown: what may be a secret's beginning waits."""
+        """Adds bytes and returns those that can be shown. Bytes that may begin a secret are held back."""
         text = self._secrets.mask(self._held + data)
         shown = len(text) - self._secrets.partial_secret_length(text)
         self._held = text[shown:]
         return text[:shown]
 
     def finish(self) -> bytes:
-        """Returns what is left when the stream has ended."""
+        """Returns the bytes that were held back, at the end of the stream."""
         rest, self._held = self._held, b""
         return rest
 
 
 def _overlap(text: bytes, secret: bytes) -> int:
-    """The length of the longest end of a text that the secret begins with."""
+    """Returns the length of the longest suffix of a text that is a prefix of the secret."""
     at = text.find(secret[:1], max(len(text) - len(secret) + 1, 0))
     while at >= 0:
         if secret.startswith(text[at:]):

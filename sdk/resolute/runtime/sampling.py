@@ -12,7 +12,7 @@ _KINDS = frozenset({"const", "int", "double", "log", "categorical"})
 
 
 def sample(space: Mapping[str, Any], *, seed: int) -> dict[str, Any]:
-    """Samples every hyperparameter of a config. The searcher's own samples are others: it draws elsewhere.
+    """Samples every hyperparameter of a config. The values differ from those that the searcher samples.
 
     Args:
         space: The config's ``hyperparameters``.

@@ -19,15 +19,15 @@ class BatchWatch:
         self._ready_at = self._arrived_at = clock.monotonic()
 
     def ready(self) -> None:
-        """Training waits for a batch from now on."""
+        """Marks that training begins to wait for a batch."""
         self._ready_at = self._clock.monotonic()
 
     def arrived(self) -> None:
-        """The batch is there."""
+        """Marks that the batch has arrived."""
         self._arrived_at = self._clock.monotonic()
 
     def trained(self, batches: int = 1, *, knows_wait: bool = True) -> None:
-        """The batch is trained, and training waits for the next one.
+        """Marks that the batch is trained and that training waits for the next one.
 
         Args:
             batches: How many were trained since ``ready``.

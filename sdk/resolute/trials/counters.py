@@ -35,10 +35,10 @@ class Intervals:
     checkpoint: TrainUnit
 
     def next_boundary(self, progress: Progress, *, end: int) -> int:
-        """Returns the first step from here on at which something is due, at the latest the end."""
+        """Returns the next step at which an interval ends, at most ``end``."""
         units = (self.report, self.validate, self.checkpoint)
         return min(end, *(unit.next_step(progress.step, progress.epoch_length) for unit in units))
 
     def is_due(self, unit: TrainUnit, progress: Progress) -> bool:
-        """Whether something of one of the intervals is due now."""
+        """Returns whether an interval of length ``unit`` ends at the current step."""
         return progress.step > 0 and unit.next_step(progress.step - 1, progress.epoch_length) == progress.step

@@ -13,16 +13,16 @@ class Display(Protocol):
     """Shows the progress of training."""
 
     def segment(self, progress: Progress, end: int) -> None:
-        """Training continues towards a step."""
+        """Called when training continues, with its target step."""
 
     def boundary(self, progress: Progress) -> None:
-        """Something was due."""
+        """Called at a boundary: a report, a validation or a checkpoint."""
 
     def validation(self, metrics: Mapping[str, Any], progress: Progress) -> None:
-        """A validation is done."""
+        """Called after a validation, with its metrics."""
 
     def close(self) -> None:
-        """Training has ended."""
+        """Called at the end of training."""
 
 
 class NullDisplay:
@@ -61,7 +61,7 @@ class ProgressBar:
         self._progress.start()
 
     def segment(self, progress: Progress, end: int) -> None:
-        """Shows how far the end is."""
+        """Sets the length of the bar."""
         self._progress.update(self._task, total=end, completed=progress.step)
 
     def boundary(self, progress: Progress) -> None:
@@ -69,7 +69,7 @@ class ProgressBar:
         self._progress.update(self._task, completed=progress.step)
 
     def validation(self, metrics: Mapping[str, Any], progress: Progress) -> None:
-        """Writes a line."""
+        """Prints the metrics of a validation."""
         numbers = ", ".join(
             f"{name} {value:.6g}" for name, value in metrics.items() if isinstance(value, (int, float))
         )
@@ -81,5 +81,5 @@ class ProgressBar:
 
 
 def choose_display(*, on_cluster: bool, rank: int) -> Display:
-    """Returns a bar for the chief of a training at a terminal, else nothing."""
+    """Returns a progress bar for the chief at a terminal, otherwise a display that shows nothing."""
     return ProgressBar() if rank == 0 and not on_cluster and sys.stderr.isatty() else NullDisplay()

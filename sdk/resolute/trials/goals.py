@@ -30,10 +30,10 @@ class GoalListener(Protocol):
     """Receives the progress of a trial. Only the chief calls it."""
 
     def on_progress(self, step: int) -> None:
-        """So many batches are trained."""
+        """Called with the number of batches trained."""
 
     def on_completed(self, metric: Any) -> None:
-        """The goal is reached, and validated."""
+        """Called when the goal is reached and validated."""
 
 
 class NullListener:
@@ -80,7 +80,7 @@ class GoalSource(Protocol):
     """Returns one goal after another."""
 
     def goals(self, epoch_length: int) -> Iterator[Goal]:
-        """Yields goals; the next once the one before is completed.
+        """Yields goals; each after the previous one is completed.
 
         Args:
             epoch_length: Batches of an epoch.
@@ -164,7 +164,7 @@ class SearchGoals:
 
 
 def local_goal(max_length: TrainUnit | None) -> GoalSource:
-    """The goal of a training off cluster.
+    """Returns the goal of a training off cluster.
 
     Raises:
         ValueError: No length is given.
@@ -181,7 +181,7 @@ def local_goal(max_length: TrainUnit | None) -> GoalSource:
 def cluster_goals(
     context: core.Context, max_length: TrainUnit | None, *, global_batch_size: int | None
 ) -> GoalSource:
-    """The goals of a trial of a cluster.
+    """Returns the goals of a trial on a cluster.
 
     Args:
         context: The Core API.

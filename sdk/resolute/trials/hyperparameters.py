@@ -68,7 +68,7 @@ class Settings:
         return hparams[name]
 
     def get_global_batch_size(self) -> int:
-        """Returns the records of a batch over all slots.
+        """Returns the global batch size: records of a batch over all slots.
 
         Raises:
             ValueError: The hyperparameter ``global_batch_size`` is not set.
@@ -78,7 +78,7 @@ class Settings:
         return self._global_batch_size
 
     def get_per_slot_batch_size(self) -> int:
-        """Returns the records of a batch of one slot.
+        """Returns the batch size of one slot, in records.
 
         Raises:
             ValueError: The hyperparameter ``global_batch_size`` is not set.
@@ -90,7 +90,7 @@ class Settings:
     def set_batch_cost(
         self, *, tokens: float | None = None, flops: float | None = None, peak_flops: float | None = None
     ) -> None:
-        """Says what a batch of all slots together costs, for ``tokens_per_second`` and ``mfu``.
+        """Sets the cost of a global batch, from which ``tokens_per_second`` and ``mfu`` are computed.
 
         Args:
             tokens: Tokens in it.
@@ -104,7 +104,7 @@ class Settings:
         self._batch_cost = BatchCost(tokens=tokens, flops=flops, peak_flops=peak_flops)
 
     def get_batch_cost(self) -> BatchCost:
-        """Returns what a batch costs, as far as the trial declared it."""
+        """Returns the cost of a batch that ``set_batch_cost`` set."""
         return self._batch_cost
 
     def get_experiment_config(self) -> ExperimentConfig:

@@ -34,34 +34,34 @@ class Segments(Protocol):
         """Seconds for which it has waited for batches so far."""
 
     def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
-        """Trains up to a step, unless interrupted after one before; returns whether it got there."""
+        """Trains up to a step; returns False if interrupted after an earlier one."""
 
 
 class Validation(Protocol):
     """Validates the trial."""
 
     def validate(self) -> Any:
-        """Returns metrics by name; every rank calls."""
+        """Validates and returns metrics by name; every rank calls it."""
 
 
 class Reports(Protocol):
     """Reports metrics."""
 
     def report_training(self, progress: Progress) -> None:
-        """Reports training since the last report, if there was any; every rank calls."""
+        """Reports the training metrics since the last report, if there are any; every rank calls it."""
 
     def report_validation(self, metrics: Any, progress: Progress) -> None:
-        """Reports a validation; only the chief calls."""
+        """Reports the metrics of a validation; only the chief calls it."""
 
     def upload_tensorboard(self) -> None:
-        """Has what was written for TensorBoard kept; every rank calls."""
+        """Uploads the TensorBoard files that were written; every rank calls it."""
 
 
 class Checkpoints(Protocol):
     """Saves checkpoints."""
 
     def save(self, progress: Progress, *, chief_only: bool = False) -> str | None:
-        """Makes one; every rank calls, or only the chief may know that one is wanted."""
+        """Saves a checkpoint. Every rank calls it, unless only the chief knows that one is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class TrainingLoop:
         self._throughput = Throughput(parts.core, cost=parts.batch_cost)
 
     def run(self, source: GoalSource) -> None:
-        """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
+        """Trains until no goal is left or a stop is requested. It always ends with a checkpoint.
 
         Each goal ends with one too: a run that fails on its way to the next begins there, and nowhere before.
 
@@ -171,7 +171,7 @@ class TrainingLoop:
         return not self._parts.stopping.at_boundary()
 
     def _validate_reached_goal(self, goal: Goal) -> bool:
-        """Validates for a goal that was reached before this run began."""
+        """Validates a goal that was reached before this run began."""
         self._validate(goal, completes=True)
         return not self._parts.stopping.at_boundary()
 
@@ -200,7 +200,7 @@ class TrainingLoop:
         train.set_status("training")
 
     def _stop_between_boundaries(self) -> None:
-        """Leaves metrics that are not due yet to the checkpoint; where that cannot be, reports them now."""
+        """Saves metrics that are not due yet in the checkpoint, or reports them if it cannot hold them."""
         if not self._parts.keeps_open_metrics():
             self._report_training()
 

@@ -58,14 +58,14 @@ class SearcherMetric:
         return float(value)
 
     def improves(self, value: float, best: float | None) -> bool:
-        """Whether a value is better than the best one before; anything is better than none, or than NaN."""
+        """Returns whether a value is better than the best so far; any number is better than None or NaN."""
         if best is None or best != best:  # noqa: PLR0124 - NaN is the number that differs from itself
             return True
         return value < best if self.smaller_is_better else value > best
 
 
 def is_time_driven(context: core.Context) -> bool:
-    """Whether validation reports, and no operations, tell the search how far a trial is."""
+    """Returns whether the search is driven by validation reports, without operations."""
     if context.info is None:
         return False
     connection, local = context.info.connection, context.info.local

@@ -47,16 +47,16 @@ class SearchOperations:
 
     @property
     def is_over(self) -> bool:
-        """Whether the search wants no more of this trial."""
+        """Whether the search has no more operations for this trial."""
         return self.unit is not None and self._operation is None
 
     @property
     def current(self) -> SearcherOperation | None:
-        """The operation that training is at; None where there are no operations, or none is left."""
+        """The current operation; None if the search gives no operations, or none is left."""
         return self._operation
 
     def is_reached(self, *, batches: int, epochs: float) -> bool:
-        """Whether training has come as far as the operation says.
+        """Returns whether training has reached the length of the current operation.
 
         Args:
             batches: Batches trained, over all runs.
@@ -67,12 +67,12 @@ class SearchOperations:
         return (batches if self.unit is Unit.BATCHES else epochs) >= self._operation.length
 
     def report_progress(self, *, batches: int, epochs: float) -> None:
-        """Says how far the trial is."""
+        """Reports the progress of the trial to the search."""
         if self._operation is not None and self._is_chief:
             self._operation.report_progress(batches if self.unit is Unit.BATCHES else epochs)
 
     def complete(self, metrics: Mapping[str, Any]) -> None:
-        """Completes the operation, and takes the next.
+        """Completes the current operation and gets the next one.
 
         Args:
             metrics: Of a validation; among them the one that the config names.

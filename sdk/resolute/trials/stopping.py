@@ -32,7 +32,7 @@ class StopCoordinator:
         self._next_check = 0
 
     def at_boundary(self) -> bool:
-        """Whether to stop at a boundary: preempted, or any rank's trial asked for it. Every rank calls."""
+        """Returns whether to stop at a boundary: preempted, or requested by a rank. Every rank calls it."""
         if self._preempt.should_preempt():
             return True
         return any(self._distributed.allgather(self._requested()))

@@ -61,7 +61,7 @@ class Throughput:
 
     @contextmanager
     def measured(self, progress: Progress, waiting: Waiting) -> Iterator[None]:
-        """Measures the training that is done in the block."""
+        """Measures the training within the block."""
         began, waited, step = self._clock.monotonic(), waiting.waited_seconds, progress.step
         yield
         self.add(
@@ -71,7 +71,7 @@ class Throughput:
         )
 
     def add(self, *, batches: int, seconds: float, waited: float | None) -> None:
-        """Adds batches that were trained.
+        """Adds trained batches to the measurement.
 
         Args:
             batches: How many.
@@ -83,7 +83,7 @@ class Throughput:
         self._waited = None if self._waited is None or waited is None else self._waited + waited
 
     def report(self, step: int) -> None:
-        """Reports what was measured since the last report, on the chief of a trial of a cluster."""
+        """Reports the throughput since the last report, on the chief of a trial on a cluster."""
         if self._reports and self._batches and self._seconds > 0:
             rate = self._batches / self._seconds
             metrics = {"batches_per_second": rate}

@@ -31,7 +31,7 @@ class TrialState:
 
     @classmethod
     def of(cls, progress: Progress, *, trial_id: int, seed: int) -> TrialState:
-        """Describes a trial for a checkpoint that is made now."""
+        """Captures the state of a trial for a checkpoint."""
         return cls(
             trial_id=trial_id,
             batches_trained=progress.step,
@@ -47,12 +47,12 @@ class TrialState:
         progress.validated = self.last_val
 
     def write(self, directory: Path) -> None:
-        """Writes the file into a checkpoint."""
+        """Writes the state into a checkpoint's directory."""
         (directory / TRIAL_STATE_FILE).write_bytes(pickle.dumps(asdict(self)))
 
     @classmethod
     def read(cls, directory: Path) -> TrialState | None:
-        """Reads the file, also by its older name; None if there is none."""
+        """Reads the state from a checkpoint's directory; None if it has no such file."""
         for name in (TRIAL_STATE_FILE, "workload_sequencer.pkl"):
             path = directory / name
             if path.exists():

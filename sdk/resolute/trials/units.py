@@ -33,7 +33,7 @@ class TrainUnit:
 
     @classmethod
     def from_config(cls, length: Mapping[str, int], global_batch_size: int | None) -> TrainUnit:
-        """Reads a length of a config, such as ``{"epochs": 2}``.
+        """Converts a length of a config, such as ``{"epochs": 2}``.
 
         Args:
             length: One of ``batches``, ``epochs`` and ``records`` with a number.
@@ -56,13 +56,13 @@ class TrainUnit:
         return Batch(records_to_batches(count, global_batch_size))
 
     def should_stop(self, step_num: int) -> bool:
-        """Returns whether something that happens at this interval is due after ``step_num`` of the unit."""
+        """Returns whether this interval ends after ``step_num`` of its unit."""
         if isinstance(self.value, int):
             return step_num % max(self.value, 1) == 0
         return step_num in self.value
 
     def next_step(self, step: int, epoch_length: int) -> int:
-        """Returns the first step after ``step`` at which this is due; ``sys.maxsize`` for never.
+        """Returns the first batch after ``step`` at which this interval ends; ``sys.maxsize`` for never.
 
         Args:
             step: Batches done.
@@ -76,7 +76,7 @@ class TrainUnit:
         return min((count * size for count in self.value if count > done), default=sys.maxsize)
 
     def steps(self, epoch_length: int) -> int:
-        """Returns how many batches this is, as a length.
+        """Returns this length in batches.
 
         Raises:
             TypeError: It is a list of points.
@@ -86,7 +86,7 @@ class TrainUnit:
         return self.value * self._size(epoch_length)
 
     def _size(self, epoch_length: int) -> int:
-        """Batches of one of the unit."""
+        """Returns the batches in one of the unit."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -127,7 +127,7 @@ NEVER = Batch(sys.maxsize)
 
 
 def records_to_batches(records: int, global_batch_size: Any) -> int:
-    """Returns how many batches hold so many records, at least one.
+    """Converts a number of records into batches: at least one.
 
     Raises:
         ValueError: The size of a batch is not known.

@@ -11,7 +11,7 @@ from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:
-    """Makes the service with settings from the process's environment."""
+    """Creates the service with settings from environment variables."""
     days = days_from_environment(os.environ, "RESOLUTE_LOGS_RETENTION_DAYS")
     limits = ByteLimits.from_environment(os.environ, prefix="RESOLUTE_LOGS")
     return logs_service(environment, limits=limits, retention_days=days)

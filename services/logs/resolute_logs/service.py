@@ -23,7 +23,7 @@ def logs_service(
     retention_days: float = 0.0,
     sleep: Sleep = asyncio.sleep,
 ) -> IngestionService:
-    """Makes the service that takes, filters and follows logs.
+    """Creates the logs service.
 
     Args:
         environment: Its database and clock.

@@ -100,7 +100,7 @@ class Servicer(LogsServiceServicer):
     async def CloseTrialLogs(
         self, request: api.CloseTrialLogsRequest, context: Any
     ) -> api.CloseTrialLogsResponse:
-        """Says that no more lines of a trial will come."""
+        """Marks the log of a trial as complete."""
         trial = parse_uuid(request.trial_id, field="trial_id")
         experiment = await self._database.read(lambda link: INTAKE.experiment_of(link, trial))
         # After the lines of the trial, which lock it first and what is closed of it then.
@@ -131,7 +131,7 @@ class Servicer(LogsServiceServicer):
     async def DeleteExperimentLogs(
         self, request: api.DeleteExperimentLogsRequest, context: Any
     ) -> api.DeleteExperimentLogsResponse:
-        """Removes every line of an experiment; what was begun is finished when called again."""
+        """Removes all lines of an experiment. After a failure, a repeated call continues."""
         await delete_experiment(
             self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
         )

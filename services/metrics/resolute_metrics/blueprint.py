@@ -11,7 +11,7 @@ from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:
-    """Makes the service with limits from the process's environment."""
+    """Creates the service with limits from environment variables."""
     return metrics_service(
         environment,
         limits=Limits.from_environment(os.environ),

@@ -26,7 +26,7 @@ def metrics_service(
     retention_days: float = 0.0,
     sleep: Sleep = asyncio.sleep,
 ) -> IngestionService:
-    """Makes the service that takes metrics and answers for them.
+    """Creates the metrics service.
 
     Args:
         environment: Its database and clock.

@@ -139,7 +139,7 @@ class Servicer(MetricsServiceServicer):
     async def WatchSeries(
         self, request: api.WatchSeriesRequest, context: Any
     ) -> AsyncIterator[api.WatchSeriesResponse]:
-        """Sends series, and then their points as they arrive."""
+        """Sends series, then their new points as they arrive."""
         requests = parse_subscriptions(request)
         async for change in watch_series(
             requests, database=self._database, notifier=self.notifier, clock=self._clock, pace=self._pace
@@ -201,7 +201,7 @@ class Servicer(MetricsServiceServicer):
     async def ListLastSteps(
         self, request: api.ListLastStepsRequest, context: Any
     ) -> api.ListLastStepsResponse:
-        """Lists how far trials have come."""
+        """Lists the last reported step of trials."""
         trials = parse_trials(request.trial_ids)
         found = await self._database.read(lambda link: last_steps(link, trials))
         kind = api.ListLastStepsResponse.LastSteps
@@ -218,7 +218,7 @@ class Servicer(MetricsServiceServicer):
     async def DeleteExperimentMetrics(
         self, request: api.DeleteExperimentMetricsRequest, context: Any
     ) -> api.DeleteExperimentMetricsResponse:
-        """Removes everything that an experiment reported; what was begun is finished when called again."""
+        """Removes all reports of an experiment. After a failure, a repeated call continues."""
         await delete_experiment(
             self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
         )

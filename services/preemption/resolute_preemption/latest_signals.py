@@ -54,18 +54,18 @@ class LatestSignals:
 
     @property
     def watchers(self) -> int:
-        """How many wait at this moment."""
+        """The number of current watchers."""
         return self._notifier.waiting
 
     def update(self, signals: Iterable[Signal]) -> None:
-        """Takes signals that changed; one that is older than the one known is left out."""
+        """Stores changed signals; one that is older than the stored one is ignored."""
         for signal in signals:
             known = self._signals.get(signal.allocation_id)
             if known is None or known.revision < signal.revision:
                 self._put(signal)
 
     def replace(self, signals: Iterable[Signal]) -> None:
-        """Takes the signals of all allocations there are, and forgets the others.
+        """Stores the signals of all existing allocations, and removes the others.
 
         Anyone who watches a forgotten allocation continues to wait: it may come back.
         """
@@ -77,7 +77,7 @@ class LatestSignals:
                 self._put(signal)
 
     async def watch(self, subscriptions: Sequence[Subscription]) -> AsyncGenerator[SignalChange | None, None]:
-        """Returns the signals of some allocations that the watcher has not seen, then each newer one.
+        """Yields the signals of some allocations that the watcher does not know, then each change.
 
         Ends when the service stops. An allocation that is not known is waited for.
 

@@ -41,7 +41,7 @@ class PreemptionService:
         add_PreemptionServiceServicer_to_server(PreemptionServicer(self.signals), server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Returns how many wait for signals."""
+        """Returns the number of watchers."""
         return [
             Gauge(
                 name="resolute_signal_watchers",

@@ -26,7 +26,7 @@ class PreemptionServicer(PreemptionServiceServicer):
     async def WatchSignals(
         self, request: WatchSignalsRequest, context: Any
     ) -> AsyncIterator[WatchSignalsResponse]:
-        """Sends the signals of some allocations, then each that changes."""
+        """Sends the signals of some allocations, then each change."""
         signals = self._signals.watch(_subscriptions(request))
         async with contextlib.aclosing(signals):
             async for news in signals:

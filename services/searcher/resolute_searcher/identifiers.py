@@ -10,7 +10,7 @@ from resolute.errors import InvalidArgumentError, Violation
 
 @lru_cache(maxsize=65_536)
 def trial_id(search_id: str, trial_key: str) -> str:
-    """Returns the UUID by which everyone else knows a trial of a search."""
+    """Returns the UUID of a trial outside of its search."""
     return str(uuid5(UUID(search_id), trial_key))
 
 

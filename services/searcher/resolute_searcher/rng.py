@@ -65,7 +65,7 @@ class RandomStream:
 
     @property
     def position(self) -> StreamPosition:
-        """Where the stream stands."""
+        """The position of the stream."""
         return StreamPosition(seed=self._seed, draws=self._fetched - len(self._buffer))
 
     def advance_to(self, draws: int) -> None:
@@ -88,7 +88,7 @@ class RandomStream:
             self._fetched += ahead - buffered
 
     def word(self) -> int:
-        """Takes 32 random bits."""
+        """Draws 32 random bits."""
         if not self._buffer:
             self._buffer = self._words.random_raw(_BLOCK).tolist()
             self._buffer.reverse()  # taken from the end, which is cheap
@@ -126,5 +126,5 @@ class RandomStream:
         return (high * 67108864.0 + low) / 9007199254740992.0
 
     def octets(self, words: int) -> bytes:
-        """Takes words of random bits as little-endian bytes; equals ``RandomState.bytes(4 * words)``."""
+        """Draws words of random bits as little-endian bytes; equals ``RandomState.bytes(4 * words)``."""
         return b"".join(self.word().to_bytes(4, "little") for _ in range(words))

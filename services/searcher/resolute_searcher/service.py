@@ -84,7 +84,7 @@ class SearcherService:
         add_SearcherServiceServicer_to_server(self._servicer, server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Returns what of the searches' actions is not acknowledged, and how much waits to be written."""
+        """Returns the unacknowledged actions of searches, and the number of waiting writes."""
         count, since = await self._storage.read(log.unacknowledged)
         age = 0.0 if since is None else max(self._clock.time() - since, 0.0)
         return [
@@ -102,12 +102,12 @@ class SearcherService:
         ]
 
     async def start(self) -> None:
-        """Looks out for what other replicas write. Searches are read when they are asked for."""
+        """Starts to poll for changes by other replicas. Searches are loaded on demand."""
         if self._change_poller is not None:
             self._change_poller.start()
 
     async def stop(self) -> None:
-        """Ends the streams, waits for what is on its way to the disk, closes the database."""
+        """Ends the streams, waits for pending writes, and closes the database."""
         self._notifier.close()
         if self._change_poller is not None:
             await self._change_poller.stop()

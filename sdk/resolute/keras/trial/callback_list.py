@@ -49,13 +49,13 @@ class CallbackList:
                 getattr(callback, hook)(*arguments)
 
     def states(self) -> list[Any]:
-        """Returns the states, by the order of the callbacks."""
+        """Returns the state of each callback, in their order."""
         return [
             callback.get_state() if isinstance(callback, Callback) else None for callback in self._callbacks
         ]
 
     def restore(self, states: Sequence[Any]) -> None:
-        """Returns the callbacks their states."""
+        """Restores the state of each callback."""
         if len(states) != len(self._callbacks):
             _log.warning(
                 "the checkpoint has states of %d callbacks, the trial has %d: all of them begin anew",
@@ -68,7 +68,7 @@ class CallbackList:
                 callback.load_state(state)
 
     def for_evaluation(self) -> Any:
-        """Returns a callback of Keras that passes on the batches of a validation."""
+        """Returns a Keras callback that forwards the hooks of a validation's batches."""
         return _EvaluationHooks(self)
 
     def _check_epoch_ends(self) -> None:

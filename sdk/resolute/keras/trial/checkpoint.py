@@ -48,7 +48,7 @@ class Checkpointer:
         self._callbacks = callbacks
 
     def save(self, progress: Progress, *, chief_only: bool = False) -> str | None:
-        """Makes a checkpoint and returns its identifier."""
+        """Saves a checkpoint and returns its UUID."""
         self._core.train.set_status("checkpointing")
         metadata = {
             "determined_version": resolute.__version__,
@@ -68,7 +68,7 @@ class Checkpointer:
         return uuid
 
     def load(self, directory: Path, progress: Progress) -> None:
-        """Takes up a checkpoint; of another trial all but the counters.
+        """Restores a checkpoint; if another trial saved it, without the counters.
 
         Callbacks begin in between: they see its weights, and are given their states after that.
         """
@@ -99,13 +99,13 @@ class Checkpointer:
 
 
 def build_weights(model: Any, data: Any) -> None:
-    """Has a model that does not know its shapes yet make its weights, by a batch."""
+    """Builds the weights of a model whose shapes are unknown, from the shapes of a batch."""
     if not model.built:
         model(weigh_classes(first_batch(data), None)[0])
 
 
 def load_model_from_checkpoint_path(path: str, tags: list[str] | None = None) -> Any:  # noqa: ARG001 - documented
-    """Makes the model of a trial's checkpoint, with its weights.
+    """Creates the model of a trial's checkpoint and loads its weights.
 
     Args:
         path: Directory that the checkpoint was downloaded to.

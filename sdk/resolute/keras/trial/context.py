@@ -103,7 +103,7 @@ class TFKerasTrialContext(Settings):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> TFKerasTrialContext:
-        """Makes a context off cluster, to try a trial with hyperparameters drawn from those of a config.
+        """Creates a context off cluster, with hyperparameters sampled from those of a config.
 
         Args:
             config: An experiment config. Equal seeds in its ``reproducibility`` give equal draws.
@@ -118,7 +118,7 @@ class TFKerasTrialContext(Settings):
         return cls(core._dummy_init(), hparams=hparams, exp_conf=conf, trial_seed=seed)
 
     def wrap_model(self, model: Any) -> Any:
-        """Makes the model known; compile what is returned.
+        """Registers the model. Compile the returned one.
 
         Args:
             model: The model; one for each trial.
@@ -127,7 +127,7 @@ class TFKerasTrialContext(Settings):
         return model
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """Makes an optimizer known; give what is returned to ``compile``.
+        """Registers an optimizer. Pass the returned one to ``compile``.
 
         Args:
             optimizer: The optimizer.
@@ -136,7 +136,7 @@ class TFKerasTrialContext(Settings):
         return optimizer
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
-        """Makes a ``tf.data.Dataset`` known; return what is returned from the loader.
+        """Registers a ``tf.data.Dataset``. Return the returned one from the loader method.
 
         Args:
             dataset: The dataset.
@@ -155,7 +155,7 @@ class TFKerasTrialContext(Settings):
         shuffle: bool | None = None,
         validation_steps: int | None = _UNSET,
     ) -> None:
-        """Says how training reads its data. Later calls override only what they name.
+        """Sets how training reads its data. Later calls change only the options that they pass.
 
         Args:
             verbose: Whether progress is written.

@@ -95,7 +95,7 @@ class _ArrayLikeAdapter(_Sequence):  # type: ignore[misc, unused-ignore]  # with
 
 
 def adapt_data(data: Any, *, batch_size: int, wrapped: bool) -> Any:
-    """Returns a loader's result as a sequence or a ``tf.data.Dataset``.
+    """Converts the data of a loader method into a sequence or a ``tf.data.Dataset``.
 
     Args:
         data: What the loader returned.
@@ -128,12 +128,12 @@ def adapt_data(data: Any, *, batch_size: int, wrapped: bool) -> Any:
 
 
 def is_dataset(data: Any) -> bool:
-    """Whether it is a ``tf.data.Dataset``."""
+    """Returns whether data is a ``tf.data.Dataset``."""
     return hasattr(data, "element_spec") and hasattr(data, "repeat")
 
 
 def length_of(data: Any) -> int | None:
-    """Number of batches; None if unknown."""
+    """Returns the number of batches of one pass; None if unknown."""
     if not is_dataset(data):
         return len(data)
     count = int(data.cardinality())
@@ -141,14 +141,14 @@ def length_of(data: Any) -> int | None:
 
 
 def first_batch(data: Any) -> Any:
-    """A batch, to build a model with."""
+    """Returns the first batch, from whose shapes a model is built."""
     return next(iter(data)) if is_dataset(data) else data[0]
 
 
 def training_batches(
     data: Any, *, step: int, seed: int, shuffle: bool, workers: int, queue_size: int
 ) -> Iterator[Any]:
-    """Yields batches without end, beginning after so many.
+    """Yields batches without end, without the first ``step`` ones.
 
     The order of a sequence depends on the seed alone. A dataset is read from its beginning up to the step.
 
@@ -183,7 +183,7 @@ def _read_ahead(
     queue_size: int,
     ended: Callable[[], None],
 ) -> Iterator[Any]:
-    """Reads batches ahead within a pass, so that a sequence may change at the end of each."""
+    """Prefetches batches within a pass: the sequence may change after each pass."""
     queue: deque[Future[Any]] = deque()
     for number, is_last in numbers:
         queue.append(submit(data.__getitem__, number))
@@ -194,7 +194,7 @@ def _read_ahead(
 
 
 def _batch_numbers(length: int, *, step: int, seed: int, shuffle: bool) -> Iterator[tuple[int, bool]]:
-    """Yields numbers of batches, and whether each is the last of its pass."""
+    """Yields the index of each batch, and whether the batch is the last of its pass."""
     passes, skipped = divmod(step, length)
     generator = np.random.RandomState(seed & 0xFFFFFFFF)
     order = np.arange(length)
@@ -208,7 +208,7 @@ def _batch_numbers(length: int, *, step: int, seed: int, shuffle: bool) -> Itera
 
 
 def weigh_classes(batch: Any, class_weight: Any) -> tuple[Any, Any, Any]:
-    """Returns inputs, targets and weights of a batch, with the weights of classes as those of records."""
+    """Returns inputs, targets and sample weights of a batch; class weights become sample weights."""
     x, y, weights = (*batch, None, None)[:3] if isinstance(batch, (tuple, list)) else (batch, None, None)
     if class_weight is None:
         return x, y, weights

@@ -53,7 +53,7 @@ class TFKerasTrial(abc.ABC):
     trial_context_class: ClassVar[type] = TFKerasTrialContext
 
     def __init__(self, context: TFKerasTrialContext) -> None:
-        """Keeps the context.
+        """Stores the context.
 
         Args:
             context: What the platform offers.
@@ -62,7 +62,7 @@ class TFKerasTrial(abc.ABC):
 
     @abc.abstractmethod
     def build_model(self) -> Any:
-        """Returns a model that was given to ``context.wrap_model`` and then compiled."""
+        """Returns the model, wrapped by ``context.wrap_model`` and then compiled."""
 
     @abc.abstractmethod
     def build_training_data_loader(self) -> Any:

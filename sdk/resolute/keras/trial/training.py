@@ -60,7 +60,7 @@ class Segments:
         """Seconds for which it has waited for batches so far."""
 
     def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
-        """Trains up to a step, unless interrupted; returns whether it got there."""
+        """Trains up to a step; returns False if interrupted before it."""
         progress, callbacks = self._progress, self._callbacks
         if self._is_torch:
             self._model.train()
@@ -118,7 +118,7 @@ class Validator:
         self._steps = most or (context._fit_options.validation_steps if is_dataset(data) else None)
 
     def validate(self) -> dict[str, Any]:
-        """Returns the metrics. Training continues afterwards as if it had not happened."""
+        """Returns the metrics, named ``val_…``. A validation leaves the random state as it was."""
         model = self._context.model
         state = random_state.capture(model)
         hooks = [self._callbacks.for_evaluation()]
@@ -149,7 +149,7 @@ class Reports:
         self._counts = is_time_driven(self._core)
 
     def report_training(self, progress: Progress) -> None:
-        """Reports the averages since the last report."""
+        """Reports the training metrics, averaged over the batches since the last report."""
         batches, self._segments.metrics = self._segments.metrics, []
         if not batches:
             return
@@ -162,7 +162,7 @@ class Reports:
         self._callbacks.call_own("on_train_workload_end", progress.step, own)
 
     def report_validation(self, metrics: Mapping[str, Any], progress: Progress) -> None:
-        """Reports a validation."""
+        """Reports the metrics of a validation."""
         self._core.train.report_validation_metrics(
             steps_completed=progress.step, metrics=self._counted(metrics, progress)
         )
@@ -176,14 +176,14 @@ class Reports:
 
 
 def take_stop_request(context: TFKerasTrialContext) -> None:
-    """Takes ``model.stop_training`` of a callback as a wish to stop."""
+    """Requests a stop of the trial if a callback has set ``model.stop_training``."""
     if getattr(context.model, "stop_training", False):
         context.model.stop_training = False
         context.set_stop_requested(True)
 
 
 def train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> None:
-    """Trains a trial of a cluster as its config and its search say.
+    """Trains a trial on a cluster, for the length in its config or from its search.
 
     Raises:
         ValueError: It has several slots; or the config does not say how long to train.

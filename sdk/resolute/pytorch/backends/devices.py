@@ -6,7 +6,7 @@ import torch
 
 
 def choose_device(local_rank: int) -> torch.device:
-    """Returns this rank's device: its GPU, else Apple's, else the CPU.
+    """Returns this rank's device: a CUDA GPU, otherwise Apple's GPU, otherwise the CPU.
 
     Args:
         local_rank: Index of the rank on its machine; decides among the GPUs that the process may see.

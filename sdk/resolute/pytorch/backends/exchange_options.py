@@ -49,7 +49,7 @@ def check_horovod_options(options: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def naming_ddp_options() -> Iterator[None]:
-    """A block in which errors of torch that ask for one of its arguments say how a trial gives them."""
+    """Adds to torch's errors about its own arguments, within a block, how a trial passes them."""
     try:
         yield
     except RuntimeError as failure:

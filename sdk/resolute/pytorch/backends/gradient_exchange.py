@@ -23,7 +23,7 @@ class Backend(Protocol):
     """Exchanges gradients."""
 
     def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
-        """Returns what the trial shall call in the place of its model.
+        """Returns the model that the trial calls in place of its own.
 
         Args:
             model: The model.
@@ -40,7 +40,7 @@ class Backend(Protocol):
         compression: Any,
         options: Mapping[str, Any],
     ) -> Any:
-        """Returns what shall be stepped in the place of an optimizer.
+        """Returns the optimizer that is stepped in place of the trial's.
 
         Args:
             optimizer: The trial's optimizer.
@@ -51,7 +51,7 @@ class Backend(Protocol):
         """
 
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """Returns a block in which gradients are accumulated and not exchanged."""
+        """Returns a context in which gradients are accumulated and not exchanged."""
 
     def finish_batch(self, models: Iterable[nn.Module]) -> None:
         """Checks that the gradients of a batch were exchanged.
@@ -61,23 +61,23 @@ class Backend(Protocol):
         """
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """Returns a block in which models are called without waiting for other ranks."""
+        """Returns a context in which models are called without communication between ranks."""
 
     def synchronize(self, optimizer: Any) -> None:
-        """Waits until an optimizer's gradients are those of all ranks."""
+        """Waits until an optimizer's gradients are averaged over all ranks."""
 
     def optimizer_step(self, optimizer: Any) -> AbstractContextManager[object]:
-        """Returns a block in which an optimizer that was synchronised is stepped."""
+        """Returns a context in which a synchronized optimizer is stepped."""
 
     def broadcast_state(self, models: Iterable[nn.Module], optimizers: Iterable[Any]) -> None:
-        """Makes every rank begin with the chief's state."""
+        """Broadcasts the chief's state to all ranks."""
 
 
 class SingleRank:
     """The backend of a single rank, which exchanges nothing."""
 
     def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
-        """The model itself."""
+        """Returns the model itself."""
         return model
 
     def wrap_optimizer(
@@ -89,29 +89,29 @@ class SingleRank:
         compression: Any,
         options: Mapping[str, Any],
     ) -> Any:
-        """The optimizer itself."""
+        """Returns the optimizer itself."""
         return optimizer
 
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """An ordinary block."""
+        """Returns a context without effect."""
         return contextlib.nullcontext()
 
     def finish_batch(self, models: Iterable[nn.Module]) -> None:
-        """Nothing to exchange."""
+        """Does nothing: there is no other rank."""
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """An ordinary block."""
+        """Returns a context without effect."""
         return contextlib.nullcontext()
 
     def synchronize(self, optimizer: Any) -> None:
-        """Nothing to wait for."""
+        """Does nothing: there is no other rank."""
 
     def optimizer_step(self, optimizer: Any) -> AbstractContextManager[object]:
-        """An ordinary block."""
+        """Returns a context without effect."""
         return contextlib.nullcontext()
 
     def broadcast_state(self, models: Iterable[nn.Module], optimizers: Iterable[Any]) -> None:
-        """There is no other rank."""
+        """Does nothing: there is no other rank."""
 
 
 class DistributedModel(DistributedDataParallel):
@@ -139,14 +139,14 @@ class TorchDistributed(SingleRank):
     """The backend by torch's process group, which the script or the trainer has initialised."""
 
     def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
-        """The model with gradients averaged over ranks; one without parameters to train stays as it is."""
+        """Wraps the model in DistributedDataParallel, unless it has no trainable parameters."""
         if not any(parameter.requires_grad for parameter in model.parameters()):
             return model
         devices = [device.index] if device.type == "cuda" else None
         return DistributedModel(model, **{"device_ids": devices, **options})
 
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """A block without exchange; it must be around the forward pass too."""
+        """Returns a context without gradient exchange. The forward pass must be inside as well."""
         stack = contextlib.ExitStack()
         for model in models:
             if isinstance(model, DistributedDataParallel):
@@ -154,7 +154,7 @@ class TorchDistributed(SingleRank):
         return stack
 
     def finish_batch(self, models: Iterable[nn.Module]) -> None:
-        """Checks what torch checks at the next forward pass only.
+        """Checks that all gradients were exchanged, as torch does at the next forward pass.
 
         After the last batch before a validation that pass is late: this rank would wait for the others in
         the validation, and they for its gradients.
@@ -165,7 +165,7 @@ class TorchDistributed(SingleRank):
 
     @contextlib.contextmanager
     def evaluation_mode(self, models: Iterable[nn.Module]) -> Iterator[None]:
-        """A block in which every rank has the chief's buffers and exchanges none.
+        """Returns a context in which every rank has the chief's buffers, and exchanges none.
 
         Ranks may have more or fewer batches than others, and a whole data set is the chief's alone: an
         exchange with each batch would wait forever.
@@ -201,7 +201,7 @@ class Horovod(SingleRank):
         compression: Any,
         options: Mapping[str, Any],
     ) -> Any:
-        """Horovod's optimizer around the trial's."""
+        """Wraps the optimizer in Horovod's."""
         names = {parameter: name for name, parameter in _named_parameters(models)}
         ours = [
             (names.get(parameter, f"parameter.{group}.{index}"), parameter)
@@ -219,7 +219,7 @@ class Horovod(SingleRank):
         )
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """A block in which every rank has the chief's buffers: Horovod exchanges gradients only."""
+        """Returns a context in which every rank has the chief's buffers: Horovod exchanges gradients only."""
         for model in models:
             self._hvd.broadcast_parameters(dict(model.named_buffers()), root_rank=0)
         return contextlib.nullcontext()
@@ -229,7 +229,7 @@ class Horovod(SingleRank):
         optimizer.synchronize()
 
     def optimizer_step(self, optimizer: Any) -> AbstractContextManager[object]:
-        """A block in which the optimizer does not wait a second time."""
+        """Returns a context in which the optimizer does not synchronize again."""
         block: AbstractContextManager[object] = optimizer.skip_synchronize()
         return block
 

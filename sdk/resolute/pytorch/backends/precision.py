@@ -39,7 +39,7 @@ class Precision:
         autocast_options: Mapping[str, Any] | None = None,
         scaler_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Switches automatic mixed precision on.
+        """Enables automatic mixed precision.
 
         Args:
             device: Where this rank trains.
@@ -58,7 +58,7 @@ class Precision:
             self.scaler = torch.amp.GradScaler(device.type, **(scaler_options or {}))
 
     def wrap_scaler(self, scaler: Any, *, models: int) -> Any:
-        """Takes a scaler of the trial's, which steps and updates it.
+        """Registers a scaler of the trial, which the trial steps and updates.
 
         Raises:
             InvalidExperimentException: It comes too late, twice, or beside another way.
@@ -70,7 +70,7 @@ class Precision:
     def configure_apex(
         self, models: Any, optimizers: Any, *, enabled: bool, size: int, **options: Any
     ) -> tuple[Any, Any]:
-        """Puts models and optimizers under apex.
+        """Initializes models and optimizers with apex.
 
         Raises:
             InvalidExperimentException: apex is not installed; or it comes twice, or beside another way.
@@ -90,7 +90,7 @@ class Precision:
         return initialized
 
     def wrap_forward(self, model: nn.Module, device: torch.device) -> None:
-        """Lets a model compute in lower precision, if that is to happen by itself.
+        """Wraps the forward pass of a model in autocast, if AMP is enabled.
 
         Raises:
             InvalidExperimentException: The model is wrapped after apex was configured.
@@ -104,15 +104,15 @@ class Precision:
 
     @property
     def is_unscaled(self) -> bool:
-        """Whether losses are as the trial computes them: nothing scales them."""
+        """Whether losses are not scaled."""
         return self.apex is None and not self.automatic
 
     def begin_batch(self) -> None:
-        """Forgets the batch before."""
+        """Resets the state of the previous batch."""
         self._backward_passes = 0
 
     def scaled(self, loss: torch.Tensor, optimizers: Sequence[Any]) -> AbstractContextManager[torch.Tensor]:
-        """Returns a loss whose gradients can be computed.
+        """Returns the scaled loss, for the backward pass.
 
         Raises:
             InvalidExperimentException: With apex, a batch has a second backward pass.
@@ -128,7 +128,7 @@ class Precision:
         return contextlib.nullcontext(loss)
 
     def step(self, optimizer: Any, scaler: Any, *, before: Callable[[], None] | None) -> None:
-        """Steps an optimizer by way of the scaler, if there is one.
+        """Steps an optimizer, through the scaler if there is one.
 
         Args:
             optimizer: The optimizer.
@@ -176,7 +176,7 @@ def _import_apex() -> Any:
 
 
 def autocast(forward: Callable[..., Any], device_type: str, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """Returns a forward pass that computes in the lower precision of a kind of device, or of the options."""
+    """Returns a forward pass under autocast, for a device type and with options."""
     dtype = torch.float16 if device_type == "cuda" else torch.bfloat16
     chosen = {"dtype": dtype, **options}
 

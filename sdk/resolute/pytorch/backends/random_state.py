@@ -15,7 +15,7 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 def capture(device: torch.device) -> dict[str, Any]:
-    """Returns the state of all generators that training draws from."""
+    """Returns the states of all random generators that training uses."""
     state = {
         "cpu_rng_state": torch.random.get_rng_state(),
         "np_rng_state": np.random.get_state(),
@@ -29,7 +29,7 @@ def capture(device: torch.device) -> dict[str, Any]:
 
 
 def restore(state: Mapping[str, Any], device: torch.device) -> None:
-    """Takes up what ``capture`` returned."""
+    """Restores the states that ``capture`` returned."""
     torch.random.set_rng_state(state["cpu_rng_state"])
     np.random.set_state(state["np_rng_state"])
     random.setstate(state["random_rng_state"])
@@ -44,7 +44,7 @@ def restore(state: Mapping[str, Any], device: torch.device) -> None:
 
 @contextlib.contextmanager
 def preserve_random_state(device: torch.device) -> Iterator[None]:
-    """Lets the block draw what it wants, and continues afterwards as if it had drawn nothing."""
+    """Restores the states of the random generators after the block."""
     state = capture(device)
     try:
         yield
@@ -53,7 +53,7 @@ def preserve_random_state(device: torch.device) -> Iterator[None]:
 
 
 def seed_all(seed: int) -> None:
-    """Seeds every generator that training draws from."""
+    """Seeds every random generator that training uses."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
     torch.random.manual_seed(seed)

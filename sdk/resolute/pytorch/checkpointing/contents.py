@@ -61,7 +61,7 @@ class TrialContents:
         torch.save(own, directory / layout.rank_file(rank))
 
     def load(self, directory: Path, *, resumes: bool) -> None:
-        """Takes up what was written.
+        """Restores the files.
 
         Raises:
             InvalidCheckpointException: It is another model's.
@@ -103,7 +103,7 @@ class TrialContents:
         return state
 
     def _gradients(self) -> list[list[torch.Tensor | None]] | None:
-        """Gradients that wait for a step of an optimizer, by trainer or trial; None without any."""
+        """Returns gradients that no optimizer step has applied yet; None without any."""
         waiting = [[parameter.grad for parameter in model.parameters()] for model in self._context.models]
         return waiting if any(gradient is not None for model in waiting for gradient in model) else None
 
@@ -114,7 +114,7 @@ class TrialContents:
 
 
 def apply_state(context: PyTorchTrialContext, state: Mapping[str, Any], *, recorded_class: str = "") -> None:
-    """Gives everything that a context has wrapped its state.
+    """Restores the state of everything that a context has wrapped.
 
     Raises:
         InvalidCheckpointException: The state is of another number of models, optimizers or schedulers, or of

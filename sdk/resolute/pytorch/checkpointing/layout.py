@@ -30,7 +30,7 @@ _PREFIXES = ("module.", "_orig_mod.")
 
 
 def rank_file(rank: int) -> str:
-    """Name of the file of one rank's own state."""
+    """Returns the name of the file of a rank's own state."""
     return f"rank_state_{rank}.pth"
 
 
@@ -59,14 +59,14 @@ def read_state(directory: Path, *, device: torch.device | str = "cpu", **options
 
 
 def unwrap_model(model: nn.Module) -> nn.Module:
-    """Returns the model inside of what distributed training and compilation put around it."""
+    """Returns the model without the wrappers of distributed training and compilation."""
     while isinstance(model, nn.parallel.DistributedDataParallel) or hasattr(model, "_orig_mod"):
         model = getattr(model, "module" if not hasattr(model, "_orig_mod") else "_orig_mod")
     return model
 
 
 def load_model(model: nn.Module, state: Mapping[str, Any], *, recorded_class: str = "") -> None:
-    """Gives a model its weights, however the model that they came from was wrapped.
+    """Loads weights into a model, whatever wrappers the saved model had.
 
     Raises:
         InvalidCheckpointException: They are another model's.

@@ -57,7 +57,7 @@ def load_trial_from_checkpoint_path(
     torch_load_kwargs: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Makes the trial of a checkpoint, with its weights.
+    """Creates the trial of a checkpoint and loads its weights.
 
     Args:
         path: Directory that the checkpoint was downloaded to.
@@ -108,7 +108,7 @@ def load_trial_from_checkpoint_path(
 def _make_trial(
     directory: Path, recorded: Mapping[str, Any], trial_class: type | None, arguments: dict[str, Any]
 ) -> tuple[Any, PyTorchTrialContext]:
-    """Makes the trial as it was when training began, and its context."""
+    """Creates the trial and its context, as at the start of training."""
     code = directory / CODE_DIRECTORY
     code = code if code.is_dir() else directory
     with import_from_path(code):

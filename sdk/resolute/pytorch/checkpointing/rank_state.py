@@ -26,7 +26,7 @@ class RankState:
         self._metrics = metrics
 
     def capture(self, step: int) -> dict[str, Any]:
-        """Returns it as it is now, after so many batches."""
+        """Returns the current state, after a number of batches."""
         order = self._context._data_order
         return {
             "data_order": None if order is None else order.state(step),
@@ -43,7 +43,7 @@ class RankState:
         resumes: bool,
         random_numbers: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Takes it up.
+        """Restores a state.
 
         Args:
             own: What ``capture`` returned; empty for nothing.

@@ -65,11 +65,11 @@ class CheckpointReader(FileSystemReader):
         super().__init__(self._directory.name)
 
     def __enter__(self) -> CheckpointReader:  # noqa: PYI034 - typing has Self only since 3.11
-        """Fetches nothing yet."""
+        """Does nothing: shards are downloaded when they are read."""
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Removes what was fetched."""
+        """Removes the downloaded files."""
         self._directory.cleanup()
 
     def read_metadata(self, *arguments: Any, **options: Any) -> Metadata:

@@ -14,7 +14,7 @@ Place = tuple[int, int]
 
 
 def trainable(context: PyTorchTrialContext) -> dict[str, Any]:
-    """Returns which parameters have gradients, and those of each group of each optimizer."""
+    """Returns which parameters require gradients, and the parameters of each optimizer group."""
     places = {
         id(parameter): (number, index)
         for number, model in enumerate(context.models)
@@ -32,7 +32,7 @@ def trainable(context: PyTorchTrialContext) -> dict[str, Any]:
 
 
 def restore_trainable(context: PyTorchTrialContext, state: Mapping[str, Any]) -> None:
-    """Freezes and unfreezes parameters, and adds groups to optimizers, as they were.
+    """Restores which parameters require gradients, and adds the missing groups to optimizers.
 
     Args:
         context: The context of a trial that resumes.

@@ -39,11 +39,11 @@ class OwnGenerators:
         return bool(self._generators)
 
     def states(self) -> dict[str, Any]:
-        """Returns the state of each, as it is now."""
+        """Returns the current state of each generator."""
         return {path: _state_of(generator) for path, generator in self._generators.items()}
 
     def restore(self, states: Mapping[str, Any]) -> None:
-        """Takes up what ``states`` returned.
+        """Restores the states that ``states`` returned.
 
         A generator that it lacks stays as it is; one whose state is that of another kind too, with a warning.
         """
@@ -62,7 +62,7 @@ class OwnGenerators:
                 )
 
     def seed(self, seed: int) -> None:
-        """Seeds all of them."""
+        """Seeds all generators."""
         for generator in self._generators.values():
             if isinstance(generator, np.random.Generator):
                 generator.bit_generator.state = type(generator.bit_generator)(seed).state

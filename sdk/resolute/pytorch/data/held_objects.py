@@ -45,7 +45,7 @@ def walk(
     without: Iterable[object] = (),
     enters: Callable[[object], bool] = lambda _: True,
 ) -> Iterator[tuple[str, Any]]:
-    """Yields what an object holds, and what that holds, the nearest first, each by its path.
+    """Yields the objects reachable from an object with their paths, the nearest first.
 
     Args:
         owner: The object.
@@ -70,7 +70,7 @@ def walk(
 def state_of_functions(
     name: str, owner: object, *, without: Iterable[object] = ()
 ) -> Iterator[tuple[str, object]]:
-    """Yields what the functions that an object holds remember from call to call, each by a name.
+    """Yields the state that functions reachable from an object keep between calls, with names.
 
     Args:
         name: The object's.
@@ -104,7 +104,7 @@ def attributes(holder: object) -> Iterator[tuple[str, Any]]:
 
 
 def is_function_or_class(value: object) -> bool:
-    """Whether a value is a class, a function or what a class makes of one."""
+    """Returns whether a value is a class, a function or a method."""
     kinds = (type, types.FunctionType, types.MethodType, staticmethod, classmethod, property)
     return isinstance(value, kinds)
 
@@ -138,7 +138,7 @@ def _own_attributes(holder: object) -> Iterator[tuple[str, Any]]:
 
 
 def _content(holder: object) -> Iterator[tuple[str, object]]:
-    """Yields what an object holds, or names."""
+    """Yields the objects that an object contains or names."""
     if isinstance(holder, (list, tuple, deque, dict)):
         if len(holder) < _MOST_OBJECTS:
             items = holder.items() if isinstance(holder, dict) else enumerate(holder)

@@ -127,7 +127,7 @@ class DataLoader:
 
     @property
     def order(self) -> DataOrder:
-        """What a checkpoint keeps of the order of the loader that ``get_data_loader`` made last."""
+        """The order of the loader that ``get_data_loader`` created last, for checkpoints."""
         return self._order
 
     def get_data_loader(
@@ -139,7 +139,7 @@ class DataLoader:
         *,
         seed: int | None = None,
     ) -> torch_data.DataLoader[Any]:
-        """Makes torch's loader for one rank.
+        """Creates torch's loader for one rank.
 
         Args:
             repeat: Whether to begin again after each pass.
@@ -249,7 +249,7 @@ def _check_arguments(
 
 
 def _is_plain_shuffle(sampler: object) -> bool:
-    """Whether a sampler does no more than ``shuffle=True`` says."""
+    """Returns whether a sampler is equivalent to ``shuffle=True``."""
     return (
         type(sampler) is torch_data.RandomSampler
         and not sampler.replacement
@@ -259,7 +259,7 @@ def _is_plain_shuffle(sampler: object) -> bool:
 
 
 def _set_generator(sampler: object, seed: int) -> None:
-    """Lets a random sampler of torch draw from numbers that do not depend on when it is asked."""
+    """Gives a random sampler of torch a generator whose numbers do not depend on the time of the call."""
     if isinstance(sampler, torch_data.Sampler) and getattr(sampler, "generator", seed) is None:
         sampler.generator = torch.Generator().manual_seed(seed)  # type: ignore[attr-defined]
 

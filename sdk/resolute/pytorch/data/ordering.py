@@ -18,7 +18,7 @@ _MASK = (1 << 63) - 1
 
 
 def derived_seed(seed: int, *numbers: int) -> int:
-    """Returns a seed for one of many streams of random numbers that all follow from one seed."""
+    """Derives the seed of one of many random streams from a common seed."""
     mixed = seed
     for number in numbers:
         mixed = ((mixed ^ (number + 1)) * _GOLDEN + (mixed >> 17)) & _MASK
@@ -29,7 +29,7 @@ class EpochAwareSampler(Protocol):
     """A sampler whose order depends only on the number of the epoch."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Says which epoch the next pass is."""
+        """Sets the epoch of the next pass."""
 
 
 class SeededShuffleSampler(Sampler[int]):
@@ -46,7 +46,7 @@ class SeededShuffleSampler(Sampler[int]):
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Says which epoch the next pass is; without it, each pass is the one after the last."""
+        """Sets the epoch of the next pass. Without it, the epoch grows by one with each pass."""
         self._epoch = epoch
 
     def __len__(self) -> int:

@@ -77,7 +77,7 @@ class ReplayedBatchSampler(BatchSampler):
             yield batch
 
     def state(self, step: int) -> dict[str, Any]:
-        """Returns what a checkpoint keeps of the order.
+        """Returns the state of the order, for checkpoints.
 
         Args:
             step: Batches that this rank has trained.
@@ -136,7 +136,7 @@ class DataOrder:
     """Batches of the loader that a step takes."""
 
     def state(self, step: int) -> dict[str, Any]:
-        """Returns it as it is now, after so many steps."""
+        """Returns the current state, after a number of steps."""
         return {
             "trial": None if self.trial is None else self.trial.states(),
             "callbacks": None if self.callbacks is None else self.callbacks.states(),
@@ -146,7 +146,7 @@ class DataOrder:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes up what ``state`` returned; called before the first batch."""
+        """Restores what ``state`` returned; called before the first batch."""
         if self.trial is not None and state.get("trial") is not None:
             self.trial.restore(state["trial"])  # first: a sampler of the trial's begins as in the first run
         if self.callbacks is not None and state.get("callbacks") is not None:

@@ -33,7 +33,7 @@ class ReplayedLoader:
         """Of this epoch: loaders that are shorter than others begin again in its midst."""
 
     def begin(self, epoch: int) -> None:
-        """Says which epoch the next pass is of."""
+        """Sets the epoch of the next pass."""
         self._epoch, self._passes = epoch, 0
         self._at_begin = self._generators.states()
 
@@ -47,7 +47,7 @@ class ReplayedLoader:
         return {"seed": self._seed, "generators": generators}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes up what ``state`` returned; called before ``begin``."""
+        """Restores what ``state`` returned; called before ``begin``."""
         self._seed = state["seed"]
         self._generators.restore(state["generators"])
 

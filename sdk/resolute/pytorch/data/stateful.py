@@ -15,10 +15,10 @@ class StatefulLoader(Protocol):
     """A data loader, or an iterator over data, whose position a checkpoint can hold."""
 
     def state_dict(self) -> Any:
-        """Returns where it is."""
+        """Returns the position of the loader."""
 
     def load_state_dict(self, state_dict: Any, /) -> None:
-        """Lets it go on from there; called before it is iterated over."""
+        """Restores the position; called before an iteration."""
 
 
 class StatefulLoaders:
@@ -38,11 +38,11 @@ class StatefulLoaders:
                 _draw_apart(value, seed)
 
     def states(self) -> dict[str, Any]:
-        """Returns where each is now."""
+        """Returns the position of each loader."""
         return {name: copy.deepcopy(loader.state_dict()) for name, loader in self._loaders.items()}
 
     def restore(self, states: Mapping[str, Any]) -> None:
-        """Takes up what ``states`` returned."""
+        """Restores the positions that ``states`` returned."""
         for name, loader in self._loaders.items():
             if name in states:
                 loader.load_state_dict(states[name])

@@ -51,18 +51,18 @@ class EngineComponentFactory:
         self._context = context
 
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
-        """The trial's own, and one that looks for state of theirs and the trial's that no checkpoint has."""
+        """Returns the trial's callbacks, and one that warns of state that no checkpoint has."""
         callbacks, self._unsaved = with_unsaved_state_warning(self._trial, self._context)
         return callbacks
 
     def make_metrics(self) -> TrainingMetrics:
-        """Means over the ranks that report, unless the config wants the chief's."""
+        """Returns means over the ranks that report, or the chief's metrics if the config says so."""
         return TrainingMetrics(
             self._context.distributed.allgather, average=averages_training_metrics(self._context)
         )
 
     def make_contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
-        """Of every rank its part."""
+        """Returns the contents, with a part of every rank."""
         return EngineContents(self._trial, self._context, callbacks=callbacks, metrics=metrics)
 
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
@@ -85,7 +85,7 @@ class EngineComponentFactory:
         return EngineBatchTrainer(self._trial, context, loader=loader, metrics=metrics), length
 
     def make_evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
-        """As many batches on every rank as the shortest loader of all ranks has."""
+        """Returns the evaluation, by as many batches on each rank as the shortest loader has."""
         context = self._context
         loader = self._loader(self._trial.build_validation_data_loader, "build_validation_data_loader")
         shortest = self._shortest(loader, "validation")
@@ -107,7 +107,7 @@ class EngineComponentFactory:
         return evaluation.evaluate
 
     def on_ready(self) -> None:
-        """DeepSpeed has given every rank the chief's weights."""
+        """Does nothing: DeepSpeed has broadcast the chief's weights."""
 
     def _loader(
         self, build: Callable[[], Any], method: str, *, repeat: bool = False, skip: int = 0

@@ -56,7 +56,7 @@ class EngineContents:
         self._callbacks.end_write(str(directory))
 
     def load(self, directory: Path, *, resumes: bool) -> None:
-        """Takes up what was written.
+        """Restores the files.
 
         Raises:
             InvalidCheckpointException: It is another model's, or no checkpoint of a ``DeepSpeedTrial``.

@@ -69,7 +69,7 @@ class DeepSpeedTrialContext(TrialContext):
     # What is wrapped.
 
     def wrap_model_engine(self, model: Any) -> Any:
-        """Puts an engine under the care of the platform.
+        """Registers an engine: its state is saved in checkpoints.
 
         The first one decides the sizes of batches, and with a pipeline the part of the data of each rank.
 

@@ -37,7 +37,7 @@ class AutomaticSteps:
         """Filled while gradients for a step are computed."""
 
     def train(self, batch: Any, epoch: int, step: int) -> Any:
-        """Trains one batch and returns what ``train_batch`` did.
+        """Trains one batch and returns the result of ``train_batch``.
 
         Raises:
             TypeError: Steps are automatic, and this batch has no loss, or the trial computed gradients of it.

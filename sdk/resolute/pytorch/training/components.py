@@ -39,20 +39,20 @@ class ComponentFactory(Protocol):
         """Returns the trial's callbacks by name."""
 
     def make_metrics(self) -> TrainingMetrics:
-        """Returns what collects metrics of training."""
+        """Returns the collector of training metrics."""
 
     def make_contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
-        """Returns what belongs to a checkpoint."""
+        """Returns the contents of checkpoints."""
 
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
-        """Returns what trains a batch, and how many batches an epoch has; training begins at the initial one.
+        """Returns the trainer of batches, beginning at the initial batch, and the length of an epoch.
 
         Raises:
             RuntimeError: The training loader is empty, or of a wrong kind.
         """
 
     def make_evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
-        """Returns what evaluates.
+        """Returns the evaluation.
 
         Args:
             callbacks: Called for it.
@@ -83,7 +83,7 @@ class TrialComponentFactory:
         self._context = context
 
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
-        """The trial's own, and one that looks for state of theirs and the trial's that no checkpoint has."""
+        """Returns the trial's callbacks, and one that warns of state that no checkpoint has."""
         context = self._context
         schedulers = wrapped_schedulers(context)
         kept = [*context.optimizers, *schedulers, context._precision.scaler]
@@ -93,13 +93,13 @@ class TrialComponentFactory:
         return callbacks
 
     def make_metrics(self) -> TrainingMetrics:
-        """Means over ranks, unless the config wants the chief's."""
+        """Returns means over ranks, or the chief's metrics if the config says so."""
         return TrainingMetrics(
             self._context.distributed.allgather, average=averages_training_metrics(self._context)
         )
 
     def make_contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
-        """Everything that was wrapped."""
+        """Returns the contents: the state of everything that was wrapped."""
         return TrialContents(self._context, callbacks=callbacks, metrics=metrics)
 
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
@@ -141,7 +141,7 @@ class TrialComponentFactory:
         return evaluation.evaluate
 
     def on_ready(self) -> None:
-        """Every rank begins with the chief's state."""
+        """Broadcasts the chief's state to all ranks."""
         self._context._backend.broadcast_state(self._context.models, self._context.optimizers)
 
     def _validation_loader(self) -> Any:
@@ -220,7 +220,7 @@ def warn_of_first_batch(
 def order_of(
     loader: Any, trial: object, context: TrialContext, *, callbacks: Mapping[str, PyTorchCallback]
 ) -> DataOrder:
-    """Returns what a checkpoint keeps of the order of the data.
+    """Returns the state of the data's order, for checkpoints.
 
     Args:
         loader: What the trial built for training.

@@ -35,7 +35,7 @@ def init(
     aggregation_frequency: int = 1,
     enable_tensorboard_logging: bool = True,
 ) -> Iterator[PyTorchTrialContext]:
-    """Makes the context of a training; use it in a ``with`` statement.
+    """Creates the context of a training. Use it in a ``with`` statement.
 
     Args:
         hparams: Hyperparameters that the trial asks the context for; on a cluster pass
@@ -100,7 +100,7 @@ def open_core_context(
     *,
     exp_conf: Mapping[str, Any] | None,
 ) -> Iterator[ContextArguments]:
-    """Meets the other ranks, seeds random numbers on a cluster, and opens the Core API.
+    """Connects to the other ranks, seeds random generators on a cluster, and opens the Core API.
 
     Args:
         join_ranks: Returns the other ranks, of a trial of a cluster or else of None; None for no others.
@@ -136,7 +136,7 @@ def open_core_context(
 
 
 def _join_launched_ranks(info: ClusterInfo) -> DistributedContext | None:
-    """Meets the other ranks, as the launch layer says."""
+    """Connects to the other ranks, as the launch layer configured them."""
     if os.environ.get(USE_HOROVOD):
         hvd = import_horovod()
         hvd.init()
@@ -155,7 +155,7 @@ def _join_launched_ranks(info: ClusterInfo) -> DistributedContext | None:
 
 
 def check_single_slot(info: ClusterInfo, *, layer: str) -> None:
-    """Checks that a trial that nothing has launched for several slots has but one.
+    """Checks that a trial without a launch layer has only one slot.
 
     Args:
         info: The trial.

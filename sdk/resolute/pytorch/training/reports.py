@@ -46,7 +46,7 @@ class MetricReporter:
         self._warned = False
 
     def report_training(self, progress: Progress) -> None:
-        """Reports training since the last report, if there was any; every rank calls."""
+        """Reports the training metrics since the last report, if there are any; every rank calls it."""
         if not self._metrics.batches:
             return
         averages, batches = self._metrics.take()
@@ -65,7 +65,7 @@ class MetricReporter:
             callback.on_training_workload_end(averages, batches)
 
     def report_validation(self, metrics: Metrics, progress: Progress) -> None:
-        """Reports a validation; only the chief calls."""
+        """Reports the metrics of a validation; only the chief calls it."""
         if not metrics and not self._warned:
             self._warned = True
             _log.warning(
@@ -78,7 +78,7 @@ class MetricReporter:
         self._write_events("validation", metrics, progress.step)
 
     def upload_tensorboard(self) -> None:
-        """Has what was written for TensorBoard kept; every rank calls."""
+        """Uploads the TensorBoard files that were written; every rank calls it."""
         writer = self._context._writer
         if writer is not None:
             writer.flush()
@@ -89,7 +89,7 @@ class MetricReporter:
             )
 
     def close(self) -> None:
-        """Closes the file of events."""
+        """Closes the event file."""
         if self._events is not None:
             self._events.close()
             self._events = None

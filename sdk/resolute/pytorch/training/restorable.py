@@ -91,7 +91,7 @@ def wrapped_schedulers(context: PyTorchTrialContext) -> list[Any]:
 def _held(
     trial: Any, context: PyTorchTrialContext, callbacks: Mapping[str, PyTorchCallback]
 ) -> Iterator[tuple[str, Any]]:
-    """Yields what a trial and its callbacks hold, by name; also the trial in an adapter of an old style."""
+    """Yields the attributes of a trial and its callbacks by name, also those of an adapted legacy trial."""
     inner = getattr(trial, "trial", None)
     owners = [trial, inner] if hasattr(inner, "build_model") else [trial]
     for owner in owners:

@@ -56,7 +56,7 @@ class StateSnapshot:
         self._left = _MOST_VALUES
 
     def take(self, name: str, value: Any, *, depth: int = 0) -> None:
-        """Takes the state of an object, or a value, under a name.
+        """Records the state of an object or a value under a name.
 
         What does not let itself be looked at, such as a file of data that is closed, is left out.
         """

@@ -65,7 +65,7 @@ class Trainer:
         self._set_up(trial, context, TrialComponentFactory(adapt_trial(trial, context), context))
 
     def _set_up(self, trial: Any, context: TrialContext, components: ComponentFactory) -> None:
-        """Remembers the trial, and how the parts that train its kind are made."""
+        """Stores the trial, and the factory of the parts of its training loop."""
         self._trial_class = type(trial)
         self._context = context
         self._core = context._core
@@ -79,7 +79,7 @@ class Trainer:
         begin_on_batch: int = 0,
         end_after_batch: int | None = None,
     ) -> None:
-        """Older way to switch profiling on; it has no effect: use ``fit(profiling_enabled=True)``."""
+        """Has no effect. Use ``fit(profiling_enabled=True)``."""
         _log.error("Trainer.configure_profiler() has no effect: use fit(profiling_enabled=True)")
 
     def fit(  # noqa: PLR0913, PLR0917 - the documented signature

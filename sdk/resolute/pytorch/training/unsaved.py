@@ -56,17 +56,17 @@ class UnsavedStateWarning(PyTorchCallback):
         self._warned_of: set[str] = set()
 
     def watch_data(self, loader: object) -> None:
-        """Has the training data compared too, if this process reads them."""
+        """Includes the training data in the comparison, if this process reads them."""
         if not getattr(loader, "num_workers", 0) and not is_stateful_loader(loader):
             self._data = getattr(loader, "dataset", loader)
 
     def on_training_start(self) -> None:
-        """Remembers the state as it is now."""
+        """Records the current state."""
         self._first = self._snapshot().values
         self._names_of_state = self._names()
 
     def on_checkpoint_save_start(self, checkpoint: dict[str, Any]) -> None:
-        """Compares it, and warns once of each name."""
+        """Compares the state with the recorded one; warns once for each name."""
         now = self._snapshot()
         written = {name: part for name, part in checkpoint.items() if name not in _OURS}
         kept = set(_values_in(StateSnapshot(()).print_of(written)))
@@ -129,7 +129,7 @@ class UnsavedStateWarning(PyTorchCallback):
             yield from state_of_functions(name, owner, without=others)
 
     def _kept(self) -> Iterator[int]:
-        """Yields identities of what a checkpoint holds."""
+        """Yields the identities of the objects in a checkpoint."""
         yield from (id(callback) for callback in self.callbacks.values() if overrides(callback, "state_dict"))
         yield from (id(wrapped.reducer) for wrapped in self._context._wrapped)
         yield from map(id, self._kept_objects)

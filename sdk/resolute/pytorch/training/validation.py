@@ -39,7 +39,7 @@ class Validator:
         self._callbacks = callbacks
 
     def validate(self) -> Metrics:
-        """Validates; every rank calls. Training continues afterwards as if it had not happened.
+        """Validates; every rank calls it. A validation leaves the random state as it was.
 
         Returns:
             The metrics; without meaning but on the chief, unless some callback wants them.

@@ -120,7 +120,7 @@ class TrialContext(Settings, ReducerContext):
         return self._stop_requested
 
     def set_stop_requested(self, stop_requested: bool) -> None:
-        """Asks to stop at the next report, validation or checkpoint. One rank's word is enough.
+        """Requests a stop at the next report, validation or checkpoint. One rank's request is enough.
 
         Args:
             stop_requested: Whether to stop.
@@ -157,7 +157,7 @@ class TrialContext(Settings, ReducerContext):
         return self._tensorboard_logging
 
     def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Says whether metrics are written for TensorBoard.
+        """Sets whether metrics are written for TensorBoard.
 
         Raises:
             AssertionError: It is no bool.

@@ -99,7 +99,7 @@ class PyTorchCallback:
         """
 
     def on_checkpoint_upload_end(self, uuid: str) -> None:
-        """Called when a checkpoint is safe.
+        """Called when a checkpoint is committed.
 
         Args:
             uuid: Its identifier.
@@ -109,11 +109,11 @@ class PyTorchCallback:
         """Called once at the end of training, also when it fails."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns what of the callback belongs to a checkpoint."""
+        """Returns the state of the callback, for checkpoints."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` returned."""
+        """Restores what ``state_dict`` returned."""
 
 
 class Callbacks:
@@ -183,7 +183,7 @@ class Callbacks:
         }
 
     def restore(self, states: Mapping[str, dict[str, Any]]) -> None:
-        """Returns every callback its state; warns where one is missing that would be taken."""
+        """Restores the state of every callback; warns if a callback with ``load_state_dict`` has none."""
         for name, callback in self._callbacks.items():
             if name in states:
                 callback.load_state_dict(states[name])

@@ -78,7 +78,7 @@ class PyTorchTrialContext(TrialContext):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> PyTorchTrialContext:
-        """Makes a context off cluster, to try a trial with hyperparameters drawn from those of a config.
+        """Creates a context off cluster, with hyperparameters sampled from those of a config.
 
         Args:
             config: An experiment config. Equal seeds in its ``reproducibility`` give equal draws.
@@ -108,7 +108,7 @@ class PyTorchTrialContext(TrialContext):
         )
 
     def wrap_model(self, model: nn.Module, *, ddp_options: Mapping[str, Any] | None = None) -> Any:
-        """Puts a model on the device and under the care of the platform; one of ``torch.compile`` too.
+        """Registers a model, also a compiled one, and moves it to the device.
 
         Args:
             model: The model.
@@ -133,7 +133,7 @@ class PyTorchTrialContext(TrialContext):
     def autocast_forward_pass(
         self, to_wrap: nn.Module, *, autocast_options: Mapping[str, Any] | None = None
     ) -> nn.Module:
-        """Lets one model compute in lower precision.
+        """Wraps the forward pass of one model in autocast.
 
         ``experimental.use_amp`` does so for all models, and scales losses.
 
@@ -156,7 +156,7 @@ class PyTorchTrialContext(TrialContext):
         *,
         horovod_options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Puts an optimizer under the care of the platform.
+        """Registers an optimizer: its state is saved, its gradients are exchanged.
 
         Args:
             optimizer: The optimizer, of parameters of wrapped models.
@@ -198,7 +198,7 @@ class PyTorchTrialContext(TrialContext):
         return wrapped
 
     def wrap_lr_scheduler(self, lr_scheduler: Any, step_mode: StepMode, frequency: int = 1) -> Any:
-        """Puts a learning-rate scheduler under the care of the platform.
+        """Registers a learning-rate scheduler: its state is saved.
 
         Args:
             lr_scheduler: The scheduler, of a wrapped optimizer.

@@ -47,7 +47,7 @@ class PyTorchTrial(abc.ABC):
 
     @abc.abstractmethod
     def __init__(self, context: PyTorchTrialContext) -> None:
-        """Makes and wraps models, optimizers and schedulers.
+        """Creates and wraps models, optimizers and schedulers.
 
         Args:
             context: What the platform offers; keep it.

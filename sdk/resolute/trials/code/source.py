@@ -50,7 +50,7 @@ def trial_class_name(trial_class: type) -> str:
 
 
 def _directory_of(trial_class: type) -> Path | None:
-    """Directory from which the module, or the package that it belongs to, is imported."""
+    """Returns the directory from which the module, or its top-level package, is imported."""
     module = sys.modules.get(trial_class.__module__)
     file = getattr(module, "__file__", None)
     if file is None:

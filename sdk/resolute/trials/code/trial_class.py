@@ -14,7 +14,7 @@ PACKAGE = "model_definition"
 
 
 def import_class(spec: str, directory: Path) -> Any:
-    """Imports what ``module:Class`` names.
+    """Imports the class that ``module:Class`` names.
 
     Args:
         spec: Module and class; the module may be given as its file. Without a module the ``__init__.py`` of
@@ -32,7 +32,7 @@ def import_class(spec: str, directory: Path) -> Any:
 
 
 def module_of(spec: str) -> str:
-    """Returns the module that ``module:Class`` or ``path/file.py:Class`` names; empty where none is named."""
+    """Returns the module name in ``module:Class`` or ``path/file.py:Class``; empty if there is none."""
     file = spec.partition(":")[0].removesuffix(".py")
     return ".".join(PurePosixPath(file).parts)
 

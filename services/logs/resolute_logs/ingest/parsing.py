@@ -31,12 +31,12 @@ class Batch:
 
     @property
     def end(self) -> int:
-        """The first sequence behind the batch."""
+        """The sequence number after the last line of the batch."""
         return self.first_sequence + len(self.lines)
 
 
 def parse_batch(request: api.IngestLinesRequest) -> Batch:
-    """Reads a batch.
+    """Converts a batch.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -60,7 +60,7 @@ def parse_batch(request: api.IngestLinesRequest) -> Batch:
 
 
 def _check(columns: line_pb2.LineColumns, messages: Sequence[str]) -> None:
-    """Looks at each distinct value once: a batch has thousands of lines and few of those."""
+    """Checks each distinct value once: a batch has thousands of lines with few distinct values."""
     if not messages:
         return
     if not _LEVELS.issuperset(columns.levels):

@@ -40,7 +40,7 @@ def ingest(
     workspace: int = 0,
     workspace_room: int | None = None,
 ) -> int:
-    """Stores what is new of a batch, as far as the limits allow; a line says how many are dropped.
+    """Stores the new lines of a batch, up to the limits; a line states how many were dropped.
 
     Args:
         connection: Writes.
@@ -88,7 +88,7 @@ def ingest(
 
 
 def tell(connection: Connection, trial_key: int, usage: Usage, *, run: int, time_ns: int) -> Usage:
-    """Adds a line that says how many lines were dropped.
+    """Adds a line with the number of dropped lines.
 
     Args:
         connection: Writes.

@@ -38,7 +38,7 @@ class Filter:
     agents: tuple[str, ...] = ()
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        """What the database checks."""
+        """Returns the conditions that the database checks."""
         clauses: list[sa.ColumnElement[bool]] = []
         for column, choices in (
             (lines.c.rank, self.ranks),
@@ -70,11 +70,11 @@ class Filter:
 
     @property
     def needs_row_check(self) -> bool:
-        """Whether ``matches`` has something to say beyond the conditions."""
+        """Whether ``matches`` checks more than the conditions."""
         return self.pattern is not None or not self.text.isascii()
 
     def matches(self, message: str) -> bool:
-        """What the database cannot check, or each would check in another way."""
+        """Returns whether a line matches what the database cannot check, or databases check differently."""
         if not self.text.isascii() and self.text.casefold() not in message.casefold():
             return False
         return self.pattern is None or self.pattern.matches(message)

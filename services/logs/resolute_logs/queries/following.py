@@ -32,7 +32,7 @@ def follow_lines(
     clock: Clock,
     pace: PollIntervals,
 ) -> AsyncIterator[api.FollowLinesResponse]:
-    """Gives matching lines behind each position, in order; ends when every log is complete and was given.
+    """Yields matching lines after each position, in order; ends when all lines of complete logs are sent.
 
     Args:
         requests: Which logs.

@@ -37,7 +37,7 @@ class StoredLine(NamedTuple):
     message: str
 
     def size(self) -> int:
-        """About how many bytes it takes in a message."""
+        """The approximate size in a message, in bytes."""
         text = len(self.message) if self.message.isascii() else len(self.message.encode())
         return text + LINE_BYTES
 
@@ -95,7 +95,7 @@ def read_page(
 
 
 def to_line(line: StoredLine, trials: Mapping[int, str]) -> line_pb2.Line:
-    """A line as the contract has it.
+    """Converts a row to a line of the contract.
 
     Args:
         line: Its row.
@@ -118,7 +118,7 @@ def to_line(line: StoredLine, trials: Mapping[int, str]) -> line_pb2.Line:
 
 
 def _find(connection: Connection, wanted: Filter) -> Mapping[int, str]:
-    """The trials whose lines are wanted, UUIDs by keys."""
+    """Returns the UUIDs of the trials whose lines match, by key."""
     if wanted.experiment_id:
         return INTAKE.trials_of(connection, wanted.experiment_id)
     key = INTAKE.find_trial(connection, wanted.trial_id)
@@ -137,7 +137,7 @@ class _Scan:
         )
 
     def bound(self, start: int) -> tuple[int, bool]:
-        """The last line of the next window, and whether nothing lies behind it now."""
+        """Returns the last line of the next window, and whether it is the last line of the log."""
         return self._bound_among_others(start) if self._wanted.experiment_id else self._bound_by_index(start)
 
     def _bound_by_index(self, start: int) -> tuple[int, bool]:
@@ -164,7 +164,7 @@ class _Scan:
 
     @cached_property
     def _span(self) -> tuple[int, int]:
-        """The first and the last line of an experiment, each found by the index of each trial."""
+        """Returns the first and the last line of an experiment, by the index of each trial."""
         trials = INTAKE.trials
         of_trial = lines.c.trial_key == trials.c.trial_key
         firsts = sa.select(sa.func.min(lines.c.line_id)).where(of_trial).correlate(trials).scalar_subquery()
@@ -179,7 +179,7 @@ class _Scan:
         return (first or 0), (last or 0)
 
     def rows(self, start: int, bound: int, *, most: int) -> Iterator[StoredLine]:
-        """The matching lines of a window."""
+        """Returns the matching lines of a window."""
         line_id = lines.c.line_id
         order = line_id.desc() if self._descending else line_id
         within = line_id >= bound if self._descending else line_id <= bound

@@ -40,7 +40,7 @@ class Read:
 
     @property
     def has_news(self) -> bool:
-        """Whether a follower gets it."""
+        """Whether it contains anything for a follower."""
         return bool(self.response.lines) or self.response.complete
 
 
@@ -60,7 +60,7 @@ class LogReader:
         self._kept: OrderedDict[tuple[Filter, int], Read] = OrderedDict()
 
     async def read(self, wanted: Filter, *, position: int) -> Read:
-        """Reads the matching lines behind a position, or takes what was just read for another follower.
+        """Reads the matching lines after a position, or reuses a read of another follower.
 
         Args:
             wanted: Which lines.
@@ -82,7 +82,7 @@ class LogReader:
             return read
 
     def _is_current(self, kept: Read, asked: int) -> bool:
-        """Whether nothing can have come since: it began later than asked, or lines behind it are there."""
+        """Returns whether a read is current: it began after the request, or further lines follow it."""
         return kept.number > asked or (kept.more and self._clock.monotonic() - kept.time < _KEPT_SECONDS)
 
 

@@ -42,6 +42,6 @@ class Pattern:
             ) from error
 
     def matches(self, line: str) -> bool:
-        """Whether some part of a line matches."""
+        """Returns whether a part of a line matches."""
         # As bytes, because the binding counts characters of text, which is not needed.
         return self._compiled.search(line.encode()) is not None

@@ -12,7 +12,7 @@ from resolute_serving.validation import invalid
 
 
 def parse_subscriptions(request: api.FollowLinesRequest) -> list[FollowRequest]:
-    """Reads the logs to follow.
+    """Converts the subscriptions of a request.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -29,7 +29,7 @@ def _parse(request: api.FollowLinesRequest) -> Iterator[FollowRequest]:
 
 
 def parse_position(line_id: int, *, field: str) -> int:
-    """Reads the number of a line.
+    """Converts the number of a line.
 
     Args:
         line_id: The number.

@@ -10,11 +10,11 @@ from resolute_serving.database.engine import insert_new
 
 
 def mark_complete(connection: Connection, trial_id: str) -> None:
-    """Marks the logs of a trial as complete, until another line comes."""
+    """Marks the log of a trial as complete, until another line arrives."""
     insert_new(connection, closures, {"trial_id": trial_id})
 
 
 def is_complete(connection: Connection, trial_id: str) -> bool:
-    """Whether the logs of a trial are complete."""
+    """Returns whether the log of a trial is complete."""
     query = sa.select(closures.c.trial_id).where(closures.c.trial_id == trial_id)
     return connection.execute(query).scalar_one_or_none() is not None

@@ -29,7 +29,7 @@ def delete_expired(connection: Connection, *, before: float) -> bool:
 
 
 def delete_batch(connection: Connection, experiment_key: int) -> bool:
-    """Removes a part of what an experiment's trials wrote.
+    """Removes a part of the lines of an experiment's trials.
 
     Returns:
         Whether anything is left.

@@ -31,16 +31,16 @@ class History(Protocol):
     """The earlier reports of the same run in the same group."""
 
     def steps_shared(self, piece: Piece) -> Integers:
-        """The steps of a piece at which one of its names was reported already."""
+        """Returns the steps of a piece at which one of its metrics was reported before."""
 
     def values_at(self, steps: Integers) -> dict[int, dict[str, Any]]:
-        """Everything that was reported at some steps, by step and name."""
+        """Returns all values that were reported at some steps, by step and name."""
 
 
 def resolve(
     pieces: Sequence[Piece], history: History, *, decisive: str | None
 ) -> tuple[list[Piece], list[Refusal]]:
-    """Parts the reports of one group into what is kept and what contradicts what is known.
+    """Divides the reports of one group into those to store and those that contradict stored ones.
 
     Args:
         pieces: New reports of one run in one group.
@@ -92,7 +92,7 @@ def _contested(pieces: Sequence[Piece], history: History) -> Integers:
 
 
 def _shared(pieces: Sequence[Piece]) -> Iterator[Integers]:
-    """The steps that two pieces with a name in common have in common."""
+    """Returns the steps in both pieces, if they have a name in common."""
     spans = sorted(
         (
             (int(piece.rows.steps.min()), int(piece.rows.steps.max()), piece.fields(), piece.rows.steps)

@@ -31,7 +31,7 @@ class Fitted:
 
 
 def fit(pieces: Sequence[Piece], room: Room) -> Fitted:
-    """Parts reports by whether they fit: in order, up to the first that does not."""
+    """Divides reports into those that fit, up to the first that does not, and the rest."""
     kept: list[Piece] = []
     dropped: list[Piece] = []
     kept_bytes = dropped_bytes = 0
@@ -54,7 +54,7 @@ def fit(pieces: Sequence[Piece], room: Room) -> Fitted:
 
 
 def _sizes(piece: Piece) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """About how many bytes each report takes."""
+    """Returns the approximate size of each report in bytes."""
     sizes = np.full(len(piece.rows), ROW_BYTES + NUMBER_BYTES * len(piece.names), dtype=np.int64)
     for row, values in piece.rows.extras.items():
         sizes[row] += len(json.dumps(values))

@@ -29,7 +29,7 @@ class StoredHistory:
         self._last_steps = np.array([stream.last_step for stream in streams], dtype=np.int64)
 
     def steps_shared(self, piece: Piece) -> Integers:
-        """The steps of a piece at which one of its names was reported already."""
+        """Returns the steps of a piece at which one of its metrics was reported before."""
         steps = piece.rows.steps
         first, last = int(steps.min()), int(steps.max())
         candidates = np.flatnonzero(self._last_steps >= first).tolist()
@@ -45,7 +45,7 @@ class StoredHistory:
         return np.concatenate(shared) if shared else _NONE
 
     def values_at(self, steps: Integers) -> dict[int, dict[str, Any]]:
-        """What counts of everything that was reported at some steps, by step and name."""
+        """Returns the values that count at some steps, by step and name."""
         found: list[tuple[float, int, dict[str, Any]]] = []
         first, last = int(steps[0]), int(steps[-1])
         for stream in self._streams:

@@ -11,7 +11,7 @@ from resolute_metrics.store.streams import Stream
 
 
 def name_error(piece: Piece) -> str | None:
-    """What is wrong with the names of a piece; None if nothing is."""
+    """Returns an error about the names of a piece; None if they are valid."""
     group = piece.group
     if not group or "." in group:
         return (
@@ -48,7 +48,7 @@ class NameCounter:
         self._counts_all = False
 
     def count_error(self, piece: Piece) -> str | None:
-        """Takes the names of a piece in; what is wrong if there are too many, None otherwise."""
+        """Counts the names of a piece; returns an error if there are too many, otherwise None."""
         names = {(piece.group, name) for name in piece.fields()}
         if not names <= self._known and not self._counts_all:
             self._known |= {

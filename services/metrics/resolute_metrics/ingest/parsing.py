@@ -31,12 +31,12 @@ class Batch:
 
     @property
     def end(self) -> int:
-        """The first sequence behind the batch."""
+        """The sequence number after the last report of the batch."""
         return self.first_sequence + self.count
 
 
 def parse_batch(request: api.IngestReportsRequest) -> Batch:
-    """Reads a batch and checks that it is whole.
+    """Converts a batch, and checks that it is complete.
 
     Raises:
         InvalidArgumentError: A field is wrong, or the blocks do not hold each sequence exactly once.
@@ -95,7 +95,7 @@ def _parse_extra(
 
 
 def _with_numbers_in_columns(piece: Piece) -> Iterable[Piece]:
-    """Returns numbers that came as extras, because a double does not hold them exactly, a column as well."""
+    """Copies numbers among the extras, which a double cannot hold exactly, into columns as well."""
     rows = piece.rows
     moved = np.zeros(len(rows), dtype=np.bool_)
     moved[list(rows.extras)] = True

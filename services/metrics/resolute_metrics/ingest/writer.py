@@ -48,7 +48,7 @@ def ingest(
     workspace: int = 0,
     workspace_room: int | None = None,
 ) -> Outcome:
-    """Stores what is new of a batch, as far as the limits allow.
+    """Stores the new reports of a batch, up to the limits.
 
     Args:
         connection: Writes.
@@ -99,7 +99,7 @@ class _Writer:
         self._limits = limits
 
     def store(self, pieces: Sequence[Piece], room: Room) -> tuple[list[Refusal], Fitted]:
-        """Stores pieces as far as there is room; returns what is refused of them, and what fitted."""
+        """Stores pieces while they fit; returns the refused reports and the stored ones."""
         named, refused = _split_by_names(pieces)
         if not named:
             return refused, fit((), room)
@@ -195,7 +195,7 @@ def _refuse(piece: Piece, message: str) -> list[Refusal]:
 def _remember(
     connection: Connection, admission: Admission, refused: Sequence[Refusal], first_sequence: int
 ) -> None:
-    """Keeps refusals for as long as their answer may have been lost: until a later batch begins."""
+    """Stores refusals until a later batch begins: until then, the response may have been lost."""
     connection.execute(_FORGET, {"key": admission.source_key, "first": first_sequence})
     if refused:
         connection.execute(

@@ -28,7 +28,7 @@ class LastSteps:
 
 
 def last_steps(connection: Connection, trial_ids: Sequence[str]) -> list[LastSteps]:
-    """Reads how far trials have come; those that have reported nothing are left out."""
+    """Reads the last reported step of each trial. Trials without reports are left out."""
     keys = INTAKE.find_trials(connection, list(trial_ids))
     names = {key: trial_id for trial_id, key in keys.items()}
     runs = connection.execute(

@@ -34,7 +34,7 @@ class Position:
 
 
 def is_report_position(value: Any) -> bool:
-    """Whether a value can be the fields of a position."""
+    """Returns whether a value has the fields of a position."""
     if not isinstance(value, list) or len(value) != 5 or not is_text(value[0]):
         return False
     # Steps may be negative.
@@ -180,7 +180,7 @@ class _GroupReader:
         return [self._report(index, entry, headers, sources) for entry in range(len(index.steps))]
 
     def _complete(self, part: _Index, following: _Header | None) -> int:
-        """How many rows no later block can have anything before."""
+        """Returns how many rows precede all rows of later blocks."""
         if following is None:
             return len(part.steps)
         if self._wanted.descending:

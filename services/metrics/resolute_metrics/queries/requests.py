@@ -23,7 +23,7 @@ _REPORT_ORDER = {"group": None, "steps": None}
 
 
 def parse_summary_filter(request: api.ListSummariesRequest) -> SummaryFilter:
-    """Reads which summaries are wanted.
+    """Converts the filter of summaries of a request.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -40,7 +40,7 @@ def parse_summary_filter(request: api.ListSummariesRequest) -> SummaryFilter:
 
 
 def parse_report_filter(request: api.ListReportsRequest) -> ReportFilter:
-    """Reads which reports are wanted.
+    """Converts the filter of reports of a request.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -60,7 +60,7 @@ def parse_report_filter(request: api.ListReportsRequest) -> ReportFilter:
 
 
 def parse_subscriptions(request: api.WatchSeriesRequest) -> list[SeriesRequest]:
-    """Reads which series are to be watched.
+    """Converts the subscriptions of a request.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -79,7 +79,7 @@ def parse_subscriptions(request: api.WatchSeriesRequest) -> list[SeriesRequest]:
 
 
 def parse_series(request: api.ListSeriesRequest) -> list[SeriesName]:
-    """Reads which series are wanted.
+    """Converts the series of a request.
 
     Raises:
         InvalidArgumentError: There are none or too many, or a trial is wrong.
@@ -94,7 +94,7 @@ def parse_series(request: api.ListSeriesRequest) -> list[SeriesName]:
 
 
 def parse_points_of_each(message: Any, *, field: str = "max_points") -> int:
-    """Reads to how many points each of several series is downsampled.
+    """Returns the number of points to which each of several series is downsampled.
 
     Raises:
         InvalidArgumentError: There would be too few.
@@ -103,7 +103,7 @@ def parse_points_of_each(message: Any, *, field: str = "max_points") -> int:
 
 
 def parse_max_points(message: Any, *, field: str = "max_points") -> int | None:
-    """Reads to how many points a series is downsampled; None if it is not.
+    """Returns the number of points to which a series is downsampled; None for all points.
 
     Raises:
         InvalidArgumentError: There would be too few.
@@ -117,7 +117,7 @@ def parse_max_points(message: Any, *, field: str = "max_points") -> int | None:
 
 
 def parse_trials(trial_ids: Sequence[str]) -> list[str]:
-    """Reads the UUIDs of trials.
+    """Converts the UUIDs of trials of a request.
 
     Raises:
         InvalidArgumentError: One is wrong, or there are too many.

@@ -23,7 +23,7 @@ _KINDS: Mapping[str, summary_pb2.ValueKind.ValueType] = {
 
 
 def to_change(change: Change) -> api.WatchSeriesResponse:
-    """Builds the message of what came of a series."""
+    """Builds the message of a change of a series."""
     return api.WatchSeriesResponse(
         key=change.request.key,
         reset=change.reset,
@@ -35,7 +35,7 @@ def to_change(change: Change) -> api.WatchSeriesResponse:
 
 
 def to_points(points: Series, total: int) -> api.ListSeriesResponse.Points:
-    """Builds the message of one of several series."""
+    """Builds the message of a series in a list."""
     return api.ListSeriesResponse.Points(
         steps=points.steps.tolist(),
         values=points.values.tolist(),

@@ -58,12 +58,12 @@ Position = Sequence[Any]
 
 
 def position_of(summary: Summary, order: Sequence[OrderBy]) -> Position:
-    """Where a summary stands in an order."""
+    """Returns the position of a summary in an order."""
     return [FIELDS[by.field](summary) for by in _total(order)]
 
 
 def is_position(value: Any, order: Sequence[OrderBy]) -> bool:
-    """Whether a value can be a position in an order."""
+    """Returns whether a value has the form of a position in an order."""
     keys = _total(order)
     return isinstance(value, list) and len(value) == len(keys) and all(map(_can_be, value, keys))
 
@@ -80,7 +80,7 @@ def _can_be(value: Any, by: OrderBy) -> bool:
 def read_summaries(
     connection: Connection, wanted: SummaryFilter, order: Sequence[OrderBy], *, after: Position | None = None
 ) -> Iterator[Summary]:
-    """Reads summaries in order; the caller takes as many as a page has.
+    """Yields summaries in order; the caller takes a page of them.
 
     Args:
         connection: Reads.
@@ -100,7 +100,7 @@ def read_summaries(
 
 
 def _total(order: Sequence[OrderBy]) -> list[OrderBy]:
-    """The order, made total by what tells summaries apart."""
+    """Returns the order, with the key of summaries as its last fields."""
     given = {by.field for by in order}
     return [*order, *(OrderBy(name) for name in IDENTITY if name not in given)]
 
@@ -117,7 +117,7 @@ def _everything(connection: Connection, wanted: SummaryFilter) -> Iterator[Summa
 
 
 def _trials(connection: Connection, wanted: SummaryFilter, *, first: str = "") -> dict[str, int]:
-    """Keys of the trials that match, by UUID, from one UUID on."""
+    """Returns the keys of the matching trials by UUID, beginning with a UUID."""
     trials, experiments = INTAKE.trials, INTAKE.experiments
     query = (
         sa.select(trials.c.trial_id, trials.c.trial_key)
@@ -145,7 +145,7 @@ def _comparable(position: Position, keys: Sequence[OrderBy]) -> tuple[Any, ...]:
 
 
 def _reversed(value: Any) -> Any:
-    """Turns the order of a value around."""
+    """Wraps a value so that it sorts in descending order."""
     if isinstance(value, str):
         # Ends above everything, so that what is longer comes first.
         return (*(-ord(character) for character in value), 1)

@@ -14,7 +14,7 @@ from resolute_metrics.store.rows import Integers, Mask
 
 
 def superseded_from(first_steps: Iterable[tuple[int, int]]) -> Mapping[int, int]:
-    """Where the points of each run end.
+    """Returns the step at which the points of each run end.
 
     Args:
         first_steps: Runs and first steps in one group; a run may come more than once.
@@ -35,7 +35,7 @@ def superseded_from(first_steps: Iterable[tuple[int, int]]) -> Mapping[int, int]
 
 
 def effective_mask(steps: Integers, end: int | None) -> Mask:
-    """Which steps are below the end of their run's points; None for no end."""
+    """Returns a mask of the steps below the end of a run's points; None for no end."""
     if end is None:
         return np.ones(len(steps), dtype=np.bool_)
     result: Mask = steps < end

@@ -49,7 +49,7 @@ class Changes:
 
 
 def newest(connection: Connection) -> int | None:
-    """The largest revision that was ever given; None while some change has none yet."""
+    """Returns the largest revision so far; None while a change has no revision yet."""
     unnumbered = sa.select(table.c.trial_key).where(table.c.revision.is_(None)).limit(1)
     if connection.execute(unnumbered).one_or_none() is not None:
         return None
@@ -57,7 +57,7 @@ def newest(connection: Connection) -> int | None:
 
 
 def number_changes(connection: Connection) -> None:
-    """Numbers changes that have no number yet; those that others are writing at this moment come later."""
+    """Assigns numbers to the changes without one; changes in open transactions get theirs later."""
     latest = connection.execute(sa.select(validation_revisions.c.latest).with_for_update()).scalar_one()
     keys = connection.execute(
         sa.select(table.c.trial_key)

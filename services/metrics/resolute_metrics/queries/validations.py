@@ -74,7 +74,7 @@ def update(
     goal: Goal,
     pieces: Sequence[Piece],
 ) -> None:
-    """Brings the best and the last validation of a trial up to date after reports of one run were stored.
+    """Updates the best and the last validation of a trial after reports of one run were stored.
 
     Args:
         connection: Writes.
@@ -98,7 +98,7 @@ def update(
 
 
 def best_of_experiment(connection: Connection, experiment_id: str) -> Best | None:
-    """The best of all trials; None before the first."""
+    """Returns the best validation of all trials; None without one."""
     experiments, trials = INTAKE.experiments, INTAKE.trials
     row = connection.execute(
         _query()
@@ -111,7 +111,7 @@ def best_of_experiment(connection: Connection, experiment_id: str) -> Best | Non
 
 
 def best_of_trials(connection: Connection, trial_ids: Sequence[str], *, experiment_id: str) -> list[Best]:
-    """The best of each of those trials of an experiment that have one."""
+    """Returns the best validation of each trial of an experiment; trials without one are left out."""
     experiments, trials = INTAKE.experiments, INTAKE.trials
     rows = connection.execute(
         _query()
@@ -187,7 +187,7 @@ def _search(connection: Connection, trial_key: int, goal: Goal) -> _BestAndLast 
 
 
 def _of_points(steps: Integers, values: Floats, runs: Integers, goal: Goal) -> _BestAndLast | None:
-    """The best and the last of some effective points."""
+    """Returns the best and the last of some effective points."""
     if not len(steps):
         return None
     end = int(np.lexsort((steps, runs))[-1])

@@ -27,7 +27,7 @@ def watch_series(
     clock: Clock,
     pace: PollIntervals,
 ) -> AsyncIterator[Change | None]:
-    """Returns each whole series, and then what comes.
+    """Yields each whole series, then its changes.
 
     Args:
         requests: Which series.
@@ -67,7 +67,7 @@ def watch_series(
 def _poll(
     connection: Connection, *, requests: Sequence[SeriesRequest], seen: Mapping[str, Seen]
 ) -> list[tuple[Seen, Change]]:
-    """Looks at several series at once; returns those that have changed."""
+    """Reads several series; returns those that have changed."""
     keys = INTAKE.find_trials(connection, [request.trial_id for request in requests])
     known = streams.load(connection, keys.values(), groups={request.group for request in requests})
     by_group: dict[tuple[int, str], list[Stream]] = {}

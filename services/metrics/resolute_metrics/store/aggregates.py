@@ -25,7 +25,7 @@ class Row(IntEnum):
 
 
 def empty(names: int) -> Floats:
-    """Aggregates of nothing."""
+    """Returns aggregates of no values."""
     aggregates = np.zeros((len(Row), names), dtype=np.float64)
     aggregates[Row.MIN] = np.inf
     aggregates[Row.MAX] = -np.inf

@@ -21,12 +21,12 @@ _TAIL = 256
 
 
 def full_rows(names: int) -> int:
-    """Rows at which a block with so many columns is large enough."""
+    """Returns how many rows a full block with this number of columns has."""
     return max(1, min(FULL_ROWS, FULL_BYTES // (8 * (names + 2))))
 
 
 def is_small(rows: int, names: int) -> bool:
-    """Whether many blocks like this one would make a series slow to read."""
+    """Returns whether a block is so small that a series of such blocks is slow to read."""
     return rows * 16 < full_rows(names)
 
 
@@ -60,7 +60,7 @@ def add(connection: Connection, stream_key: int, rows: Rows) -> None:
 
 
 def read(connection: Connection, stored: sa.Row[Any]) -> Rows:
-    """Unpacks a row of ``blocks``, fetching its columns if they lie apart."""
+    """Decodes a row of ``blocks``; reads its columns if they are stored separately."""
     columns: Sequence[bytes] = ()
     if stored.matrix is None:
         query = (
@@ -87,7 +87,7 @@ def read(connection: Connection, stored: sa.Row[Any]) -> Rows:
 def overlapping(
     connection: Connection, stream_key: int, *, first_step: int, last_step: int
 ) -> Sequence[sa.Row[Any]]:
-    """The blocks of a stream that may hold steps of a range."""
+    """Returns the blocks of a stream that may have steps in a range."""
     return connection.execute(
         sa.select(table).where(
             table.c.stream_key == stream_key,
@@ -98,7 +98,7 @@ def overlapping(
 
 
 def merge_tail(connection: Connection, stream_key: int, *, names: int) -> None:
-    """Puts the newest blocks of a stream together, so that each row is rewritten only a few times.
+    """Merges the newest blocks of a stream; each row is rewritten only a few times.
 
     It takes from the newest backwards while the next block is no larger than those taken together, which
     makes blocks of doubling sizes, as a binary counter does with its digits.

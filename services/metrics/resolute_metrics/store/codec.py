@@ -40,7 +40,7 @@ class Block:
 
 
 def encode(rows: Rows) -> Block:
-    """Packs rows."""
+    """Encodes rows."""
     # The one copy that turns rows of values into columns.
     by_column = np.ascontiguousarray(rows.values.T, dtype="<f8")
     tall = len(rows) >= TALL
@@ -58,7 +58,7 @@ def encode(rows: Rows) -> Block:
 
 
 def decode(block: Block) -> Rows:
-    """Unpacks rows."""
+    """Decodes rows."""
     count = block.row_count
     if block.matrix is None:
         by_column = np.array([decode_floats(column) for column in block.columns], dtype=np.float64)
@@ -74,7 +74,7 @@ def decode(block: Block) -> Rows:
 
 
 def encode_integers(integers: Integers) -> bytes:
-    """Packs integers, a progression into 17 bytes."""
+    """Encodes integers; an arithmetic progression takes 17 bytes."""
     first = int(integers[0])
     stride = int(integers[1]) - first if len(integers) > 1 else 0
     if abs(stride) < 2**31 and np.array_equal(integers, _count_from(first, stride, len(integers))):
@@ -83,7 +83,7 @@ def encode_integers(integers: Integers) -> bytes:
 
 
 def decode_integers(data: bytes, count: int) -> Integers:
-    """Unpacks ``count`` integers."""
+    """Decodes ``count`` integers."""
     if data[0] == _PROGRESSION:
         _, first, stride = _progression.unpack(data)
         return _count_from(first, stride, count)
@@ -91,19 +91,19 @@ def decode_integers(data: bytes, count: int) -> Integers:
 
 
 def decode_floats(data: bytes) -> Floats:
-    """Unpacks doubles."""
+    """Decodes doubles."""
     return np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
 
 
 def decode_column(matrix: bytes, position: int, count: int) -> Floats:
-    """Unpacks one column of a block that is not tall."""
+    """Decodes one column of a block that is not tall."""
     return np.frombuffer(matrix, dtype="<f8", count=count, offset=8 * count * position).astype(
         np.float64, copy=False
     )
 
 
 def decode_extras(text: str | None) -> dict[int, Mapping[str, Any]]:
-    """Unpacks what is beside the columns."""
+    """Decodes the values that are not in columns."""
     return {int(row): values for row, values in json.loads(text).items()} if text else {}
 
 

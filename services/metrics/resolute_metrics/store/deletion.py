@@ -18,7 +18,7 @@ _BLOCKS_AT_ONCE = 200
 
 
 def delete_expired(connection: Connection, *, before: float) -> bool:
-    """Removes some points of streams that got none since a Unix time.
+    """Removes some points of streams that had no new points since a Unix time.
 
     Summaries and the best and last validations stay, and sources keep their place in the sequence: a spool
     that comes again brings nothing back.
@@ -36,7 +36,7 @@ def delete_expired(connection: Connection, *, before: float) -> bool:
 
 
 def _give_back(connection: Connection, block_keys: Sequence[int]) -> None:
-    """Counts the bytes of blocks as stored no longer."""
+    """Subtracts the bytes of blocks from the stored bytes."""
     table = blocks_table
     rows = connection.execute(
         sa.select(streams.c.trial_key, streams.c.names, sa.func.sum(table.c.row_count).label("rows"))
@@ -51,7 +51,7 @@ def _give_back(connection: Connection, block_keys: Sequence[int]) -> None:
 
 
 def delete_batch(connection: Connection, experiment_key: int) -> bool:
-    """Removes a part of what an experiment's trials left.
+    """Removes a part of the data of an experiment's trials.
 
     Returns:
         Whether anything is left.

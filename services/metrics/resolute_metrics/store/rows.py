@@ -36,7 +36,7 @@ class Rows:
         return len(self.sequences)
 
     def where(self, mask: Mask) -> Rows:
-        """The rows that a mask marks."""
+        """Returns the rows that a mask selects."""
         if mask.all():
             return self
         extras = self.extras
@@ -46,12 +46,12 @@ class Rows:
         return Rows(self.sequences[mask], self.steps[mask], self.times[mask], self.values[mask], extras)
 
     def advancing(self) -> bool:
-        """Whether every row has more steps than the one before."""
+        """Returns whether the steps of the rows ascend strictly."""
         return bool((self.steps[1:] > self.steps[:-1]).all())
 
 
 def join(parts: Sequence[Rows]) -> Rows:
-    """Puts rows with the same names together, by ascending sequence."""
+    """Joins rows with the same names, by ascending sequence number."""
     if len(parts) == 1:
         return parts[0]
     sequences = np.concatenate([part.sequences for part in parts])
@@ -81,15 +81,15 @@ class Piece:
     rows: Rows
 
     def fields(self) -> frozenset[str]:
-        """The names of everything reported, numbers or not."""
+        """The names of all values, numbers or not."""
         return frozenset(self.names).union(*self.rows.extras.values())
 
     def where(self, mask: Mask) -> Piece:
-        """The rows that a mask marks."""
+        """Returns the rows that a mask selects."""
         return Piece(self.group, self.names, self.rows.where(mask))
 
     def report(self, row: int) -> dict[str, Any]:
-        """One row as values by name."""
+        """Returns one row as values by name."""
         values = dict(zip(self.names, self.rows.values[row].tolist(), strict=True))
         values.update(self.rows.extras.get(row, {}))
         return values
@@ -106,7 +106,7 @@ class SingleReport:
 
 
 def pieces_of(group: str, reports: Sequence[SingleReport]) -> Iterator[Piece]:
-    """Puts single reports back into columns, those with the same numbers together."""
+    """Converts single reports into columns; reports with the same numeric metrics share a piece."""
     by_names: dict[tuple[str, ...], list[SingleReport]] = {}
     for report in reports:
         names = tuple(sorted(name for name, value in report.values.items() if is_number(value)))
@@ -129,7 +129,7 @@ def pieces_of(group: str, reports: Sequence[SingleReport]) -> Iterator[Piece]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value belongs into a column."""
+    """Returns whether a value is stored in a column."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -60,11 +60,11 @@ class Stream:
     """Unix time of its newest report."""
 
     def fields(self) -> frozenset[str]:
-        """The names of everything that it ever held."""
+        """The names of all values that the stream has had."""
         return frozenset(self.names).union(self.others)
 
     def extended(self, piece: Piece, *, small: bool) -> Stream:
-        """The stream with more rows."""
+        """Returns the stream with more rows."""
         rows = piece.rows
         newest = int(np.lexsort((rows.sequences, rows.steps))[-1])
         key = int(rows.steps[newest]), int(rows.sequences[newest])
@@ -82,7 +82,7 @@ class Stream:
 
 
 def new_stream(piece: Piece, *, trial_key: int, run: int, source_key: int) -> Stream:
-    """A stream that holds nothing yet, for the rows of a piece."""
+    """Returns an empty stream for the rows of a piece."""
     return Stream(
         key=0,
         trial_key=trial_key,
@@ -125,7 +125,7 @@ _UPDATE = table.update().where(table.c.stream_key == sa.bindparam("key"))
 
 
 def load(connection: Connection, trial_keys: Iterable[int], *, groups: Collection[str] = ()) -> list[Stream]:
-    """The streams of trials, oldest first; only of some groups if asked."""
+    """Reads the streams of trials, oldest first; of some groups, or of all."""
     query = sa.select(table).where(table.c.trial_key.in_(list(trial_keys))).order_by(table.c.stream_key)
     if groups:
         query = query.where(table.c.group_name.in_(list(groups)))
@@ -133,7 +133,7 @@ def load(connection: Connection, trial_keys: Iterable[int], *, groups: Collectio
 
 
 def load_run(connection: Connection, trial_key: int, *, run: int, groups: Sequence[str]) -> list[Stream]:
-    """The streams of one run of a trial in some groups, oldest first."""
+    """Reads the streams of one run of a trial in some groups, oldest first."""
     rows = connection.execute(_OF_RUN, {"trial": trial_key, "run_number": run, "groups": groups})
     return [_from_row(row) for row in rows]
 
@@ -189,7 +189,7 @@ def _from_row(row: sa.Row[Any]) -> Stream:
 
 @functools.lru_cache(maxsize=4096)
 def _names(text: str) -> tuple[str, ...]:
-    """Trials of an experiment report the same names, so that few texts make up many streams."""
+    """Decodes names. Cached: trials of an experiment report the same ones."""
     return tuple(json.loads(text))
 
 

@@ -33,11 +33,11 @@ class Sampler:
         self.random = random
 
     def trial_seed(self) -> int:
-        """Draws a seed for a trial that was not made here."""
+        """Draws a seed for a trial that was created elsewhere."""
         return self.random.bounded(_TRIAL_SEEDS)
 
     def create(self, reason: Reason = NOT_RECORDED, *, hparams: dict[str, Json] | None = None) -> Create:
-        """Makes a trial.
+        """Creates a trial.
 
         The order of draws is hyperparameters, identifier, seed: it is what makes equal seeds give equal
         trials.
@@ -63,20 +63,20 @@ class SearchMethod(Protocol):
     """
 
     def absorb(self, event: MethodEvent) -> None:
-        """Takes in what happened."""
+        """Updates the state with an event."""
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Yields what follows from an event that was just absorbed.
+        """Yields the operations that follow from the event that was just absorbed.
 
         Each operation should carry its reason. It changes no state itself, except by its owner's applying
         each operation before the next is asked for.
         """
 
     def apply(self, operation: MethodOperation) -> None:
-        """Changes the state as an operation demands, decided just now or long ago."""
+        """Updates the state with an operation, at its decision or when the log is replayed."""
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Returns the done share of the search, from 0 to 1.
+        """Returns the progress of the search, from 0 to 1.
 
         Args:
             reached: Reported progress of open trials, by trial key; trials without a report are absent.
@@ -86,7 +86,7 @@ class SearchMethod(Protocol):
         """Returns the whole state as JSON values; equal states give equal snapshots."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replaces the state by a snapshot's."""
+        """Restores the state from a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ class CustomSearch:
         self._progress = 0.0
 
     def absorb(self, event: MethodEvent) -> None:
-        """Has nothing to take in: the client keeps what it needs."""
+        """Does nothing: the client keeps the state."""
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Yields what was posted; trials get seeds that the client did not give."""
+        """Yields the posted operations; trials without a seed get one."""
         if not isinstance(event, OperationsPosted):
             return
         for operation in event.operations:
@@ -33,7 +33,7 @@ class CustomSearch:
             yield replace(operation, reason=_CLIENT_DECISION)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Notes the progress."""
+        """Stores the progress."""
         match operation:
             case Progress(progress):
                 self._progress = progress
@@ -41,7 +41,7 @@ class CustomSearch:
                 self._progress = 1.0
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Returns what the client last sent."""
+        """Returns the progress that the client sent last."""
         return self._progress
 
     def snapshot(self) -> dict[str, Any]:
@@ -49,5 +49,5 @@ class CustomSearch:
         return {"progress": self._progress}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the progress."""
+        """Restores the progress."""
         self._progress = state["progress"]

@@ -67,7 +67,7 @@ class FullLengthSearch:
         self._length_extension = LengthExtension()
 
     def absorb(self, event: MethodEvent) -> None:
-        """Counts ends."""
+        """Counts trials that ended."""
         match event:
             case TrialExited(trial_key, reason):
                 self._exit(trial_key, reason)
@@ -105,7 +105,7 @@ class FullLengthSearch:
                     yield from self._next(sampler, ReasonKind.SEARCH_EXTENDED)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Counts trials."""
+        """Counts created and closed trials."""
         if isinstance(operation, Create):
             self._counted += 1
             self._open[operation.trial_key] = None
@@ -114,7 +114,7 @@ class FullLengthSearch:
             self._finished -= 1
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Returns trained over planned units."""
+        """Returns the ratio of trained to planned units."""
         full = self._max_length or 1
         trained = self._finished * full + sum(min(reached.get(trial, 0.0), full) for trial in self._open)
         return trained / (full * self._max_trials)
@@ -128,14 +128,14 @@ class FullLengthSearch:
         } | self._length_extension.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replaces the counts and the open trials by a snapshot's."""
+        """Restores the counts and the open trials from a snapshot."""
         self._counted = state["counted"]
         self._finished = state["finished"]
         self._open = dict.fromkeys(state["open"])
         self._length_extension.restore(state)
 
     def _exit(self, trial_key: str, reason: ExitReason) -> None:
-        """Notes a trial that left before it was closed."""
+        """Counts a trial that exited before it was closed."""
         if not reason.invalid or self._refused is Refused.COMPLETE or trial_key not in self._open:
             self._length_extension.leave(trial_key)
             return

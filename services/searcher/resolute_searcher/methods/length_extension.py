@@ -18,39 +18,39 @@ class LengthExtension:
         self._waiting: dict[str, None] = {}
 
     def leave(self, trial_key: str) -> None:
-        """Notes a trial that left: it does not train on."""
+        """Marks a trial that exited early: an extension does not continue it."""
         self._left.add(trial_key)
 
     def retry(self, trial_key: str) -> None:
-        """Notes that a trial that left is tried again."""
+        """Removes the mark of a trial that is retried."""
         self._left.discard(trial_key)
 
     def end(self, trial_key: str) -> None:
-        """Notes a trial that is over."""
+        """Stores a trial as complete, unless it exited early."""
         if trial_key not in self._left:
             self._complete[trial_key] = None
 
     def extend(self) -> None:
-        """Lets everyone wait who is complete."""
+        """Queues all complete trials for more training."""
         self._waiting.update(self._complete)
         self._complete.clear()
 
     def next(self, length: int) -> Iterator[MethodOperation]:
-        """Yields the work of the next who waits, if anyone does."""
+        """Yields the operations of the first queued trial, if there is one."""
         for trial_key in self._waiting:
             yield ValidateAfter(trial_key, length, Reason(ReasonKind.SEARCH_EXTENDED))
             yield Close(trial_key, Reason(ReasonKind.MAX_LENGTH_REACHED))
             return
 
     def dequeue(self, trial_key: str) -> bool:
-        """Notes that a trial got work; tells whether it waited for it."""
+        """Removes a trial that got work from the queue; returns whether it was queued."""
         if trial_key not in self._waiting:
             return False
         del self._waiting[trial_key]
         return True
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives everything as JSON values."""
+        """Returns the whole state as JSON values."""
         return {
             "complete": list(self._complete),
             "left": sorted(self._left),
@@ -58,12 +58,12 @@ class LengthExtension:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replaces everything by a snapshot's."""
+        """Restores the whole state from a snapshot."""
         self._complete = dict.fromkeys(state["complete"])
         self._left = set(state["left"])
         self._waiting = dict.fromkeys(state["waiting"])
 
     @property
     def waits(self) -> bool:
-        """Whether anyone waits to be trained on."""
+        """Whether a trial is queued for more training."""
         return bool(self._waiting)

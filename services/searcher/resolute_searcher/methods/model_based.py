@@ -61,11 +61,11 @@ class ModelSearch:
 
     @property
     def open_requests(self) -> int:
-        """Suggestions that it waits for."""
+        """The number of suggestions that it waits for."""
         return len(self._open)
 
     def suggestion_request(self) -> SuggestionRequest | None:
-        """Returns the oldest open question."""
+        """Returns the oldest open request for a suggestion."""
         if not self._open:
             return None
         return SuggestionRequest(
@@ -78,7 +78,7 @@ class ModelSearch:
         )
 
     def absorb(self, event: MethodEvent) -> None:
-        """Puts metrics on rungs, notes facts, asks for trials."""
+        """Adds metrics to rungs and requests suggestions for new trials."""
         match event:
             case ValidationCompleted(trial_key, metric, length):
                 self._facts.append((self._numbers[trial_key], length, metric))
@@ -102,7 +102,7 @@ class ModelSearch:
             self._request_suggestions()
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Begins the trial that was suggested; lets trials train on or closes them."""
+        """Creates the suggested trial; continues or closes other trials."""
         match event:
             case Suggested(_, hparams):
                 yield from new_trial(self._halving, sampler, ReasonKind.SUGGESTED, hparams=hparams)
@@ -125,7 +125,7 @@ class ModelSearch:
                         yield ValidateAfter(entry.trial_key, self._halving.length(self._old_top + 1), why)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Moves trials."""
+        """Updates trials and rungs."""
         match operation:
             case Create(trial_key, hparams):
                 self._numbers[trial_key] = len(self._suggestions)
@@ -141,11 +141,11 @@ class ModelSearch:
                     self._facts.append((self._numbers[trial_key], None, how))
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Returns the share of trials that ended."""
+        """Returns the fraction of trials that ended."""
         return self._bracket.ended_and_counted / self._halving.max_trials
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the rungs, the trials, and all that questions rest on."""
+        """Returns the rungs, the trials, and the data of requests for suggestions."""
         return self._bracket.snapshot() | {
             "open": list(self._open),
             # As text, since JSON has neither NaN nor infinities.
@@ -159,7 +159,7 @@ class ModelSearch:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the rungs, the trials, and all that questions rest on."""
+        """Restores the rungs, the trials, and the data of requests for suggestions."""
         self._bracket.restore(state)
         self._open = deque(state["open"])
         self._facts = [
@@ -179,7 +179,7 @@ class ModelSearch:
         self._bracket.extend([self._rung() for _ in range(self._halving.top - self._old_top)])
 
     def _request_suggestions(self) -> None:
-        """Asks for as many trials as there is room for."""
+        """Requests as many suggestions as trials may be added."""
         alive = len(self._bracket.trials) - self._bracket.ended
         asked = len(self._open)
         room = self._halving.initial_trials - alive - asked

@@ -25,7 +25,7 @@ class MultiBracketSearch:
         self._bracket_of: dict[str, int] = {}
 
     def absorb(self, event: MethodEvent) -> None:
-        """Returns the bracket that it concerns."""
+        """Passes the event to its bracket, and returns that bracket."""
         match event:
             case Started():
                 for bracket in self._brackets:
@@ -40,7 +40,7 @@ class MultiBracketSearch:
                 self._brackets[self._bracket_of[event.trial_key]].absorb(event)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Asks the bracket that it concerns; at the start and when there is more to do, all."""
+        """Yields the operations of the event's bracket; at the start and on an extension, of all."""
         deciding = range(len(self._brackets))
         if not isinstance(event, Started | Extended | OperationsPosted | Suggested):
             owner = self._bracket_of[event.trial_key]
@@ -54,7 +54,7 @@ class MultiBracketSearch:
                     yield replace(operation, reason=reason)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Lets the owner of the trial apply it."""
+        """Passes the operation to the bracket of its trial."""
         if isinstance(operation, Progress | Shutdown):
             return
         if isinstance(operation, Create):
@@ -62,18 +62,18 @@ class MultiBracketSearch:
         self._brackets[self._bracket_of[operation.trial_key]].apply(operation)
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Returns the mean of the brackets."""
+        """Returns the mean progress of the brackets."""
         return sum(bracket.progress(reached) for bracket in self._brackets) / len(self._brackets)
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the brackets and whose trial is whose."""
+        """Returns the brackets, and the bracket of each trial."""
         return {
             "brackets": [bracket.snapshot() for bracket in self._brackets],
             "owners": dict(self._bracket_of),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the brackets and whose trial is whose."""
+        """Restores the brackets, and the bracket of each trial."""
         for bracket, saved in zip(self._brackets, state["brackets"], strict=True):
             bracket.restore(saved)
         self._bracket_of = dict(state["owners"])

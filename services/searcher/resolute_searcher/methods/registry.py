@@ -59,7 +59,7 @@ class MethodKind:
 
     @property
     def label(self) -> str:
-        """Name and version in one word."""
+        """Name and version, as ``name/version``."""
         return f"{self.name}/{self.version}"
 
 
@@ -102,7 +102,7 @@ def plugin_kind(name: str) -> MethodKind:
 
 
 def _build(kind: MethodKind, spec: SearchSpec) -> SearchMethod:
-    """Makes a method of another distribution, whose defects are the answer to a submission."""
+    """Creates a method of another distribution; its errors are reported to the submitter."""
     try:
         return kind.build(spec)
     except ResoluteError:
@@ -114,7 +114,7 @@ def _build(kind: MethodKind, spec: SearchSpec) -> SearchMethod:
 
 
 def _traceback(failure: Exception) -> str:
-    """The failure, and where it comes from: the end of its traceback, without our own frame."""
+    """Returns an error with the end of its traceback, without the frame of this module."""
     within = failure.__traceback__.tb_next if failure.__traceback__ else None
     return "".join(traceback.format_exception(type(failure), failure, within))[-_LONGEST_TRACEBACK:].strip()
 

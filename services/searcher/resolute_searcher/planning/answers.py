@@ -19,7 +19,7 @@ MAX_SIMULATED_TRIALS = 50_000
 
 
 def preview_answer(data: bytes) -> bytes:
-    """Returns what a spec would run; takes a serialized request and gives a serialized response.
+    """Previews the trials of a spec, from a serialized request to a serialized response.
 
     Raises:
         InvalidArgumentError: The spec is wrong.
@@ -41,7 +41,7 @@ def preview_answer(data: bytes) -> bytes:
 
 
 def simulation_answer(data: bytes) -> bytes:
-    """Plays a spec in virtual time; takes a serialized request and gives a serialized response.
+    """Simulates a spec in virtual time, from a serialized request to a serialized response.
 
     Raises:
         InvalidArgumentError: The spec or a curve is wrong, or there are too many trials.
@@ -92,7 +92,7 @@ def _simulation_response(result: Simulation) -> service_pb.SimulateSearchRespons
 
 
 def importance_answer(database_url: str, search_id: str) -> bytes:
-    """Estimates importances from the log of a search; gives a serialized response.
+    """Estimates importances from the log of a search; returns a serialized response.
 
     Args:
         database_url: Where the log is.

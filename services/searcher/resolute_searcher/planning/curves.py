@@ -58,7 +58,7 @@ class SyntheticCurves:
 
 
 def synthetic_curves(spec: SearchSpec) -> SyntheticCurves:
-    """Returns made-up curves that fit a spec."""
+    """Returns synthetic curves that fit a spec."""
     return SyntheticCurves(
         space=spec.space,
         smaller_is_better=spec.smaller_is_better,
@@ -75,7 +75,7 @@ class RecordedCurve:
     metrics: Sequence[float]
 
     def check(self, name: str) -> None:
-        """Checks that it can be read.
+        """Checks that the curve is valid.
 
         Raises:
             InvalidArgumentError: It is empty, its lists differ in length, or its lengths do not ascend.
@@ -116,7 +116,7 @@ class RecordedCurves:
     curves: Sequence[RecordedCurve]
 
     def metric(self, number: int, hparams: Mapping[str, Json], length: float) -> float:
-        """Returns the metric of the curve that the trial took."""
+        """Returns the metric on the curve of the trial."""
         return self.curves[number % len(self.curves)].at(length)
 
 

@@ -142,14 +142,14 @@ def estimate(results: Sequence[TrialResult], space: Space) -> Estimate:
 
 
 def _spread(results: Sequence[TrialResult], most: int) -> Sequence[TrialResult]:
-    """Some of many results, at equal distances: searches begin otherwise than they end."""
+    """Selects results at equal distances: the first and the last trials of a search differ."""
     if len(results) <= most:
         return results
     return [results[at * len(results) // most] for at in range(most)]
 
 
 def _names(results: Sequence[TrialResult]) -> tuple[list[str], int]:
-    """The names of what is regarded, ascending, and how many others have several values."""
+    """Returns the names of the analysed hyperparameters, ascending, and how many others vary."""
     values: dict[str, list[Json]] = {}
     for result in results:
         for name, value in result.hparams.items():
@@ -173,7 +173,7 @@ def _key(value: Json) -> str:
 
 
 def _at(space: Space, name: str) -> Any:
-    """What a space has at a dotted name; None where that is unknown, as in searches of clients."""
+    """Returns the part of a space at a dotted name; None if unknown, as in custom searches."""
     for axis_name, axis in space.hyperparameters.items():
         if axis_name == name:
             return axis
@@ -183,7 +183,7 @@ def _at(space: Space, name: str) -> Any:
 
 
 def _axis(axis: Any, values: Sequence[Json]) -> _Axis:
-    """Numbers of a range as they were drawn, powers by their exponents; what else there is as choices.
+    """Returns coordinates: numbers of a range, exponents of a log range, other values as choices.
 
     Numbers that are no range's, of choices or of a client, are numbers too: trees take them in their order.
     """
@@ -221,7 +221,7 @@ def _trials(results: Sequence[TrialResult], axes: Mapping[str, _Axis]) -> list[F
 
 
 def _shares(trials: Sequence[FrozenTrial], *, trees: int) -> dict[str, float]:
-    """What each hyperparameter explains, from 0 to 1; nothing where all values are the same."""
+    """Returns the share of variance that each hyperparameter explains, from 0 to 1; none if all are equal."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -237,7 +237,7 @@ def _shares(trials: Sequence[FrozenTrial], *, trees: int) -> dict[str, float]:
 
 
 def _errors(trials: Sequence[FrozenTrial], names: Sequence[str]) -> dict[str, float]:
-    """Standard errors of shares, by the bootstrap."""
+    """Returns the standard errors of the shares, by bootstrap."""
     chance = random.Random(_SEED)  # noqa: S311 - no secret is drawn
     drawn = [_shares(chance.choices(trials, k=len(trials)), trees=_TREES_OF_SAMPLE) for _ in range(_SAMPLES)]
     return {name: statistics.stdev(importances.get(name, 0.0) for importances in drawn) for name in names}

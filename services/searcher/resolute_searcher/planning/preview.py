@@ -53,7 +53,7 @@ class Preview:
 
 
 def preview(spec: SearchSpec) -> Preview:
-    """Returns what a checked spec would run if every rung kept just the share that it must.
+    """Returns the trials of a checked spec if each rung promotes exactly its share.
 
     Args:
         spec: What to search.

@@ -17,7 +17,7 @@ _MAX_ENTRY_BYTES = 2 * 1024 * 1024
 
 
 def replay_answer(database_url: str, search_id: str, until: int | None) -> bytes:
-    """Decides the log of a search again; gives a serialized response.
+    """Replays the decisions of a search's log; returns a serialized response.
 
     Args:
         database_url: Where the log is.

@@ -88,7 +88,7 @@ def simulate(
     most_trials: int = sys.maxsize,
     on_entry: Callable[[Entry], None] | None = None,
 ) -> Simulation:
-    """Plays a checked spec to its end.
+    """Simulates a checked spec to its end.
 
     Trials wait for a slot in the order in which they got work. Equal arguments give equal results.
 

@@ -42,15 +42,15 @@ class ChangePoller:
         )
 
     def start(self) -> None:
-        """Begins to look."""
+        """Starts polling."""
         self._looks.start()
 
     async def stop(self) -> None:
-        """Ends looking."""
+        """Stops polling."""
         await self._looks.stop()
 
     async def poll(self) -> None:
-        """Wakes whom something changed for since the last look, and who is new."""
+        """Wakes the followers of searches that changed since the last poll, and new followers."""
         watched = list({search_id for search_id, _ in self._notifier.topics})
         seen: dict[str, str] = {}
         for start in range(0, len(watched), _BATCH):

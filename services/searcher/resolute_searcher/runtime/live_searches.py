@@ -88,7 +88,7 @@ class Change:
         self._taken = taken
 
     def record(self, event: Event, *, event_id: str = "") -> None:
-        """Lets the search decide upon an event, and upon all that follows from it by itself.
+        """Records an event and all events that it implies, with their decisions.
 
         Args:
             event: What happened.
@@ -152,7 +152,7 @@ class LiveSearches:
         self._draining: dict[str, asyncio.Task[None]] = {}
 
     async def create(self, search_id: str, message: pb.SearchSpec) -> None:
-        """Begins a search, or finds the one that was begun before.
+        """Creates a search, or returns the same one that was created before.
 
         Raises:
             InvalidArgumentError: The spec is wrong.
@@ -172,7 +172,7 @@ class LiveSearches:
             self._on_question(search_id)
 
     async def change(self, search_id: str, act: Callable[[Change], T], *, size: int = 1) -> T:
-        """Changes a search, or just looks at it.
+        """Changes or reads a search.
 
         Args:
             search_id: The search.
@@ -223,7 +223,7 @@ class LiveSearches:
         self._notifier.notify(*everything(search_id))
 
     def recent_actions(self, search_id: str, *, after: int) -> list[log_pb2.Action]:
-        """Returns the actions beyond a position that are in memory; where there are none, the log has them.
+        """Returns the actions after a position from memory; empty if they must be read from the log.
 
         Args:
             search_id: The search.
@@ -248,7 +248,7 @@ class LiveSearches:
 
     @contextmanager
     def _writing(self, search_id: str, live: LiveSearch, change: Change) -> Iterator[None]:
-        """Writes what is decided inside of the block."""
+        """Writes the entries that are recorded within the block."""
         try:
             yield
         except BaseException:
@@ -258,7 +258,7 @@ class LiveSearches:
             self._write(search_id, live, change.appends)
 
     async def _fresh(self, search_id: str) -> LiveSearch:
-        """Returns a search that is not behind its log and was not dropped; valid until the next await."""
+        """Returns a search that is up to date with its log; valid until the next await."""
         while True:
             live = self._live.get(search_id) or await self._load(search_id)
             if live.deciding is not None:
@@ -272,7 +272,7 @@ class LiveSearches:
                 return live
 
     async def _catch_up(self, search_id: str, live: LiveSearch) -> bool:
-        """Takes over what other writers appended; tells whether that could be done."""
+        """Applies the entries of other writers; returns whether that succeeded."""
         after, tip = live.search.state.sequence, live.tip
         try:
             missed = await self._storage.read(lambda c: log.catch_up(c, search_id, after=after, tip=tip))
@@ -352,13 +352,13 @@ class LiveSearches:
             self._on_question(search_id)
 
     def _drop(self, search_id: str, live: LiveSearch) -> None:
-        """Forgets a search whose state in memory may not be that of its log."""
+        """Removes a search from memory whose state may differ from its log."""
         if self._live.get(search_id) is live:
             del self._live[search_id]
             self._drain(search_id, live)
 
     def _note_end(self, search_id: str, live: LiveSearch) -> None:
-        """Keeps few searches that are over: of a thousand short ones the last are enough."""
+        """Removes all but the latest ended searches from memory."""
         self._ended.pop(search_id, None)
         if not live.search.state.over or self._live.get(search_id) is not live:
             return

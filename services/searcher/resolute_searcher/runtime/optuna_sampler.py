@@ -24,13 +24,13 @@ _NUMERIC_ONLY = ("cmaes", "qmc")
 
 
 def available(sampler: str) -> str:
-    """Returns what has to be installed before a sampler can be used; empty when nothing has."""
+    """Returns what must be installed to use a sampler; empty if nothing."""
     needed = {"cmaes": ("optuna", "cmaes"), "gp": ("optuna", "scipy", "torch")}.get(sampler, ("optuna",))
     return ", ".join(name for name in needed if importlib.util.find_spec(name) is None)
 
 
 def suggest(spec: bytes, request: SuggestionRequest) -> Suggested:
-    """Answers a question; equal questions have equal answers.
+    """Answers a request for suggestions; equal requests have equal answers.
 
     Args:
         spec: The search's spec, serialized.
@@ -99,7 +99,7 @@ def _sampler(request: SuggestionRequest, distributions: Mapping[str, Any]) -> op
 
 
 def _study_notes(request: SuggestionRequest) -> dict[str, Any]:
-    """Returns what the newest earlier answer left with the study."""
+    """Returns the attributes that the latest earlier answer stored in the study."""
     for _, notes in reversed(request.earlier):
         if notes:
             return dict(notes.get("study") or {})
@@ -171,7 +171,7 @@ def _value(axis: Any, parameter: Any) -> Json:
 
 
 def _parameter(axis: Any, value: Json) -> Any:
-    """Returns the number of Optuna's that stands for a value; the nearest, where rounding moved it."""
+    """Returns Optuna's number for a value; after rounding, the nearest one."""
     match axis:
         case LogRange(minval, maxval, base):
             exponent = math.log(value) / math.log(base) if base != 1 and value > 0 else minval

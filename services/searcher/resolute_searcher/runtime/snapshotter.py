@@ -66,7 +66,7 @@ class Snapshotter:
         self._task: asyncio.Task[None] | None = None
 
     def notify(self, search_id: str, sequence: int) -> None:
-        """Lets a search have a snapshot, if its log has grown enough by now.
+        """Schedules a snapshot of a search, if its log has grown enough.
 
         Args:
             search_id: The search.
@@ -79,12 +79,12 @@ class Snapshotter:
             self._task = asyncio.create_task(self._work(), name="searcher-snapshots")
 
     async def wait_until_idle(self) -> None:
-        """Waits until nothing is left to do."""
+        """Waits until no snapshot is scheduled."""
         if self._task is not None:
             await self._task
 
     async def close(self) -> None:
-        """Stops; snapshots that are due are made when their searches continue."""
+        """Stops. Snapshots that are due are made when their searches continue."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -28,7 +28,7 @@ class Storage:
         self._closing = False
 
     async def read(self, work: Work[T]) -> T:
-        """Runs work on a snapshot.
+        """Runs work in a read transaction.
 
         Raises:
             UnavailableError: The database cannot be reached, or the service stops.
@@ -36,7 +36,7 @@ class Storage:
         return await asyncio.shield(self.begin(self.database.read(work), name="searcher-read"))
 
     async def write(self, work: Work[T]) -> T:
-        """Runs work in a transaction of its own; gives its result once that is durable.
+        """Runs work in a transaction of its own; returns its result once it is durable.
 
         Raises:
             ResoluteError: What the work raised; nothing of it was kept.
@@ -45,7 +45,7 @@ class Storage:
         return await asyncio.shield(self.begin(self.database.write(work), name="searcher-write"))
 
     def begin(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-        """Begins work that `close` waits for.
+        """Starts a task that `close` waits for.
 
         Args:
             work: What to do.
@@ -63,7 +63,7 @@ class Storage:
         return task
 
     async def close(self) -> None:
-        """Lets nothing new begin, waits for what has begun, closes the database."""
+        """Refuses new work, waits for running work, and closes the database."""
         self._closing = True
         if self._tasks:
             await asyncio.wait(self._tasks)

@@ -36,7 +36,7 @@ class SuggestionWorker:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def notify(self, search_id: str) -> None:
-        """Lets the questions of a search be answered, if it has any."""
+        """Starts to answer the open requests of a search, if it has any."""
         if search_id in self._tasks:
             return
         task = asyncio.create_task(self._answer(search_id), name=f"searcher-answer-{search_id}")
@@ -44,7 +44,7 @@ class SuggestionWorker:
         task.add_done_callback(lambda done: self._end(search_id, done))
 
     async def close(self) -> None:
-        """Ends all answering; unanswered questions are asked again when their search is next looked at."""
+        """Stops. Unanswered requests are repeated when their search is next loaded."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -21,5 +21,5 @@ Topic = tuple[str, Aspect]
 
 
 def everything(search_id: str) -> list[Topic]:
-    """All topics of a search."""
+    """Returns all topics of a search."""
     return [(search_id, aspect) for aspect in Aspect]

@@ -24,7 +24,7 @@ class TrialIndex:
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def add(self, search_id: str, trial_keys: Iterable[str]) -> None:
-        """Remembers trials that a search has just asked for, for good."""
+        """Adds the trials that a search has just requested."""
         for trial_key in trial_keys:
             self._remember(trial_id(search_id, trial_key), (search_id, trial_key))
 

@@ -50,7 +50,7 @@ class CustomSearchCalls:
     async def PollEvents(
         self, request: service_pb.PollEventsRequest, context: Any
     ) -> service_pb.PollEventsResponse:
-        """Returns the events that wait for an answer; waits until there is one, and for the search itself."""
+        """Returns the unanswered events; waits until the search exists and has one."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         wait = request.max_wait.ToTimedelta().total_seconds()
         if not 0.0 <= wait <= _MAX_WAIT_SECONDS:
@@ -75,7 +75,7 @@ class CustomSearchCalls:
     async def PostOperations(
         self, request: service_pb.PostOperationsRequest, context: Any
     ) -> service_pb.PostOperationsResponse:
-        """Takes the operations by which the client answers events."""
+        """Records the operations with which the client answers an event."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         if request.answered_sequence < 1:
             raise invalid_field("answered_sequence", "must name the event that the operations answer")

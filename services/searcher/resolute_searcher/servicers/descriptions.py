@@ -24,7 +24,7 @@ class Descriptions:
     searches: LiveSearches
 
     async def of(self, search_id: str) -> pb.Search:
-        """Returns what is known of a search."""
+        """Returns the description of a search."""
         row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         message = pb.Search(
             search_id=row.search_id,
@@ -36,7 +36,7 @@ class Descriptions:
         return message
 
     async def status(self, row: SearchRow) -> pb.SearchStatus:
-        """Tells how far a search is."""
+        """Returns the status of a search."""
         # A search that is over has nothing more to say than its row: its log may be long.
         progress = (
             1.0

@@ -40,7 +40,7 @@ class ImportanceCalls:
     async def GetImportances(
         self, request: service_pb.GetImportancesRequest, context: Any
     ) -> service_pb.GetImportancesResponse:
-        """Estimates how much each hyperparameter matters for the metric, by the log as it is now.
+        """Estimates the importance of each hyperparameter for the metric, from the current log.
 
         Raises:
             NotFoundError: There is no such search.

@@ -42,7 +42,7 @@ class ListingCalls:
     async def ListEvents(
         self, request: service_pb.ListEventsRequest, context: Any
     ) -> service_pb.ListEventsResponse:
-        """Lists entries of the log that pass the filters, in order."""
+        """Lists entries of the log that match the filters, in order."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         selection = _Selection(request)
         size = page_size(request.page_size)
@@ -89,7 +89,7 @@ class ListingCalls:
     async def ListMoves(
         self, request: service_pb.ListMovesRequest, context: Any
     ) -> service_pb.ListMovesResponse:
-        """Lists what entries of the log did to trials, in order."""
+        """Lists the changes of trials by entries of the log, in order."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         size = page_size(request.page_size, default=_DEFAULT_MOVES, most=_MAX_MOVES)
         if request.after_sequence < 0:

@@ -37,7 +37,7 @@ class PlanningCalls:
     async def PreviewSearch(
         self, request: service_pb.PreviewSearchRequest, context: Any
     ) -> service_pb.PreviewSearchResponse:
-        """Returns what a spec would run."""
+        """Previews the trials of a spec."""
         data = request.SerializeToString()
         if len(data) <= _SMALL_BYTES:
             answer = preview_answer(data)
@@ -48,7 +48,7 @@ class PlanningCalls:
     async def SimulateSearch(
         self, request: service_pb.SimulateSearchRequest, context: Any
     ) -> service_pb.SimulateSearchResponse:
-        """Plays a spec in virtual time."""
+        """Simulates a spec in virtual time."""
         data = request.SerializeToString()
         answer = await self.planning_pool.run(simulation_answer, data, caller=actor())
         return service_pb.SimulateSearchResponse.FromString(answer)
@@ -56,7 +56,7 @@ class PlanningCalls:
     async def ReplaySearch(
         self, request: service_pb.ReplaySearchRequest, context: Any
     ) -> service_pb.ReplaySearchResponse:
-        """Decides the log again and compares."""
+        """Repeats the decisions of the log, and compares them."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         until = request.until_sequence if request.HasField("until_sequence") else None
         if until is not None and until < 1:

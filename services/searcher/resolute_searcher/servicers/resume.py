@@ -37,7 +37,7 @@ class ResumeCalls:
     async def ExtendSearch(
         self, request: service_pb.ExtendSearchRequest, context: Any
     ) -> service_pb.ExtendSearchResponse:
-        """Returns a search that is over more to do."""
+        """Extends a search that is over."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         event_id = _event_id(request.request_id)
         extension = extension_from(stored_extension(request.extension))
@@ -48,7 +48,7 @@ class ResumeCalls:
     async def RetryTrial(
         self, request: service_pb.RetryTrialRequest, context: Any
     ) -> service_pb.RetryTrialResponse:
-        """Tries a trial that failed again, as itself."""
+        """Retries a failed trial under the same key."""
         search_id, trial_key = await self.trial_index.find(request.trial_id)
         event_id = _event_id(request.request_id)
         taken = await self._is_recorded(search_id, event_id)

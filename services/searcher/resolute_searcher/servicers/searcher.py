@@ -35,7 +35,7 @@ def searcher_servicer(
     planning_pool: WorkerPool,
     importance_pool: WorkerPool,
 ) -> SearcherServiceServicer:
-    """Puts the handlers of all RPCs together; each RPC has one.
+    """Creates the servicer from the classes that handle the RPCs.
 
     Args:
         storage: Where the logs are.

@@ -54,7 +54,7 @@ class SearchCalls:
     async def CreateSearch(
         self, request: service_pb.CreateSearchRequest, context: Any
     ) -> service_pb.CreateSearchResponse:
-        """Creates a search, or finds the same one."""
+        """Creates a search, or returns the same one that was created before."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         # What only a newer version knows would take effect when this searcher is upgraded.
         request.spec.DiscardUnknownFields()
@@ -77,7 +77,7 @@ class SearchCalls:
     async def FollowActions(
         self, request: service_pb.FollowActionsRequest, context: Any
     ) -> AsyncIterator[service_pb.FollowActionsResponse]:
-        """Sends the actions beyond a position as they come, up to the shutdown."""
+        """Sends the actions after a position, and new ones until the search shuts down."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         await self._load(search_id)
         sent = request.after_sequence
@@ -111,7 +111,7 @@ class SearchCalls:
     async def AcknowledgeActions(
         self, request: service_pb.AcknowledgeActionsRequest, context: Any
     ) -> service_pb.AcknowledgeActionsResponse:
-        """Notes that actions up to a position were applied for good."""
+        """Records that actions up to a position were applied durably."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         await self.storage.write(lambda c: search_rows.acknowledge(c, search_id, request.sequence))
         return service_pb.AcknowledgeActionsResponse()
@@ -129,7 +129,7 @@ class SearchCalls:
         )
 
     async def _load(self, search_id: str) -> None:
-        """Lets a search that waits for a suggestion be in memory, where that is seen and answered."""
+        """Loads a search that waits for a suggestion, so that its request is answered."""
         row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         if not row.over and row.spec.HasField("external"):
             await self.searches.change(search_id, lambda _: None)

@@ -52,7 +52,7 @@ class TrialCalls:
     async def ReportEvents(
         self, request: service_pb.ReportEventsRequest, context: Any
     ) -> service_pb.ReportEventsResponse:
-        """Takes that trials were created, closed, or exited, which ends them, too."""
+        """Records that trials were created or closed, or have exited."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         size = len(request.events)
         read = partial(_read_events, request.events)
@@ -103,7 +103,7 @@ class TrialCalls:
     async def ReportProgress(
         self, request: service_pb.ReportProgressRequest, context: Any
     ) -> service_pb.ReportProgressResponse:
-        """Notes how far a trial is."""
+        """Records the progress of a trial."""
         search_id, trial_key = await self.trial_index.find(request.trial_id)
 
         def act(change: Change) -> float:
@@ -119,7 +119,7 @@ class TrialCalls:
     async def ReportValidations(
         self, request: service_pb.ReportValidationsRequest, context: Any
     ) -> service_pb.ReportValidationsResponse:
-        """Takes validations of a time-driven search; tells whether the trial must stop."""
+        """Records validations of a time-driven search; returns whether the trial must stop."""
         search_id, trial_key = await self.trial_index.find(request.trial_id)
         if not request.source:
             raise invalid_field("source", "must name the spool that the reports come from")
@@ -141,7 +141,7 @@ class TrialCalls:
     async def FenceTrial(
         self, request: service_pb.FenceTrialRequest, context: Any
     ) -> service_pb.FenceTrialResponse:
-        """Raises the smallest run whose calls are taken; tells where the trial stands at that instant."""
+        """Raises the lowest accepted run number of a trial; returns the trial's status at that time."""
         search_id, trial_key = await self.trial_index.find(request.trial_id)
         if request.min_run < 1:
             raise invalid_field("min_run", f"must be a run, from 1, not {request.min_run}")
@@ -155,7 +155,7 @@ class TrialCalls:
 
 
 def authorize(search: Search, trial_key: str, run: int) -> None:
-    """Refuses runs that were superseded."""
+    """Refuses calls of superseded runs."""
     floor = search.state.trial(trial_key).min_run
     if run < 1:
         raise invalid_field("run", f"must be the run that calls, from 1, not {run}")
@@ -167,7 +167,7 @@ def authorize(search: Search, trial_key: str, run: int) -> None:
 
 
 def operation_status(search: Search, trial_key: str) -> operation_pb2.TrialOperation:
-    """Returns where a trial stands."""
+    """Returns the status of a trial and of its operation."""
     trial = search.state.trial(trial_key)
     return operation_pb2.TrialOperation(
         length=trial.length or None,
@@ -202,7 +202,7 @@ def _read_validation(
     request: service_pb.ReportValidationsRequest,
     validation: service_pb.ReportValidationsRequest.Validation,
 ) -> ValidationReported:
-    """Reads a validation.
+    """Converts a validation.
 
     Raises:
         InvalidArgumentError: It lacks what the search decides by.

@@ -51,7 +51,7 @@ class WatchingCalls:
     async def WatchSearches(
         self, request: service_pb.WatchSearchesRequest, context: Any
     ) -> AsyncIterator[service_pb.WatchSearchesResponse]:
-        """Sends the status of each search, and again after each change."""
+        """Sends the status of each search, then its changes."""
         sent: dict[str, pb.SearchStatus] = {}
 
         async def look(turn: Turn[_Watched]) -> AsyncGenerator[service_pb.WatchSearchesResponse, None]:

@@ -56,7 +56,7 @@ class AdaptivePlan:
     smaller_is_better: bool = True
 
     def brackets(self) -> list[Halving]:
-        """Returns the brackets, the one with the most rungs first: it stops trials early."""
+        """Returns the brackets, the one with the most rungs first: it stops trials earliest."""
         rungs = sorted(self.bracket_rungs or self.mode.rungs(self._most_rungs()), reverse=True)
         trials = split_trials(self.max_trials, divisor=self.divisor, rungs=rungs)
         concurrency = split_concurrency(self.max_concurrent_trials, divisor=self.divisor, trials=trials)
@@ -81,7 +81,7 @@ class AdaptivePlan:
 
 
 def split_trials(max_trials: int, *, divisor: float, rungs: Sequence[int]) -> list[int]:
-    """Splits trials over brackets so that each bracket gets about the same training.
+    """Divides trials among brackets so that each bracket trains about equally long.
 
     Every bracket gets at least one, so many brackets can get more than `max_trials` together.
 
@@ -98,7 +98,7 @@ def split_trials(max_trials: int, *, divisor: float, rungs: Sequence[int]) -> li
 
 
 def split_concurrency(max_concurrent_trials: int, *, divisor: float, trials: Sequence[int]) -> list[int]:
-    """Splits the trials alive at once over brackets, evenly.
+    """Divides the concurrent trials evenly among brackets.
 
     Args:
         max_concurrent_trials: Trials alive at once; 0 chooses.

@@ -53,7 +53,7 @@ class Grid:
 
 
 def grid_size(space: Space) -> int:
-    """Returns how many points a grid over a space has; ranges without a count have one."""
+    """Returns the number of points of a grid over a space; ranges without a count have one."""
     size = 1
     for axis in space.hyperparameters.values():
         match axis:
@@ -69,7 +69,7 @@ def grid_size(space: Space) -> int:
 
 
 def missing_counts(space: Space, path: str) -> Iterator[str]:
-    """Yields the paths of the ranges that a grid cannot use, since they have no count."""
+    """Yields the paths of ranges without a count, which a grid cannot use."""
     for name in sorted(space.hyperparameters):
         match space.hyperparameters[name]:
             case Space() as group:

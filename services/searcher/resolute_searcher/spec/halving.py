@@ -33,7 +33,7 @@ class Halving:
     extra_lengths: tuple[int, ...] = ()
 
     def length(self, rung: int) -> int:
-        """Returns the absolute length that is trained to at a rung, counted from 0 at the bottom."""
+        """Returns the absolute length of a rung, counted from 0 at the bottom."""
         if rung >= self.num_rungs:
             return self.extra_lengths[rung - self.num_rungs]
         return max(int(self.max_length / self.divisor ** (self.num_rungs - 1 - rung)), 1)
@@ -44,7 +44,7 @@ class Halving:
         return self.num_rungs - 1 + len(self.extra_lengths)
 
     def extended(self, *, max_trials: int | None, max_length: int | None) -> Halving:
-        """Returns the bracket with more to do.
+        """Returns the bracket with more trials or a greater length.
 
         What is there stays: rungs keep their lengths, and new ones go on top, each `divisor` times as long as
         the one below, the last as long as asked.
@@ -68,14 +68,14 @@ class Halving:
 
     @property
     def initial_trials(self) -> int:
-        """How many trials to begin with."""
+        """The number of initial trials."""
         if self.max_concurrent_trials:
             return min(self.max_concurrent_trials, self.max_trials)
         # Enough for one of them to climb to the top.
         return min(max(int(self.divisor ** (self.num_rungs - 1)), 1), self.max_trials)
 
     def cost(self, metric: float) -> float:
-        """Turns a metric into one of which smaller values are better and which JSON can hold.
+        """Converts a metric into a cost: smaller is better, and JSON can represent it.
 
         A metric that is no number is the worst there is; infinities are the largest and smallest numbers.
         """
@@ -85,13 +85,13 @@ class Halving:
         return min(max(signed, -WORST), WORST)
 
     def metric(self, cost: float) -> float | None:
-        """Returns the metric that a cost was made of; None for the worst cost, which stands for no metric."""
+        """Returns the metric of a cost; None for the worst cost, which means that there is no metric."""
         if cost == WORST:
             return None
         return cost if self.smaller_is_better else 0.0 - cost
 
     def progress(self, *, at_bottom: int, ended: int) -> float:
-        """Returns the done share of a bracket.
+        """Returns the progress of a bracket, from 0 to 1.
 
         Args:
             at_bottom: Trials that reported at the bottom rung.

@@ -36,7 +36,7 @@ class SingleSpec:
     max_length: int | None
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_length(self.max_length, violations)
 
 
@@ -55,7 +55,7 @@ class RandomSpec:
     max_concurrent_trials: int = 16
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_length(self.max_length, violations)
         _check_trials(self.max_trials, self.max_concurrent_trials, violations)
 
@@ -73,7 +73,7 @@ class GridSpec:
     max_concurrent_trials: int = 16
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_length(self.max_length, violations)
         without = list(missing_counts(spec.space, "hyperparameters"))
         for path in without:
@@ -109,7 +109,7 @@ class AsyncHalvingSpec:
     time_driven: bool = False
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_length(self.max_length, violations)
         _check_trials(self.max_trials, self.max_concurrent_trials, violations)
         _check_divisor(self.divisor, violations)
@@ -155,7 +155,7 @@ class AdaptiveAshaSpec:
     time_driven: bool = False
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_length(self.max_length, violations)
         _check_trials(self.max_trials, self.max_concurrent_trials, violations)
         _check_divisor(self.divisor, violations)
@@ -188,7 +188,7 @@ class CustomSpec:
     """A search that a client drives."""
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Has nothing to check: the client knows what it wants."""
+        """Does nothing: the client defines the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class ModelSpec:
     divisor: float = 4.0
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_length(self.max_length, violations)
         _check_trials(self.max_trials, self.max_concurrent_trials, violations)
         _check_divisor(self.divisor, violations)
@@ -254,7 +254,7 @@ class PluginSpec:
     settings: Mapping[str, Json] = field(default_factory=dict)
 
     def check(self, spec: SearchSpec, violations: Violations) -> None:
-        """Leaves the checks to the method."""
+        """Does nothing: the method checks its settings."""
 
 
 MethodSpec: TypeAlias = (
@@ -293,7 +293,7 @@ class SearchSpec:
     source_checkpoint_id: str = ""
 
     def check(self) -> None:
-        """Checks everything.
+        """Checks the whole spec.
 
         Raises:
             InvalidArgumentError: It lists all that is wrong.

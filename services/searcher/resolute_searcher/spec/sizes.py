@@ -14,7 +14,7 @@ _NUMBER_BYTES = 16
 
 
 def check_size(spec: SearchSpec) -> None:
-    """Refuses a search whose trials would take too much memory.
+    """Checks that the trials of a search do not need too much memory.
 
     Raises:
         InvalidArgumentError: It tells what is too large.

@@ -24,7 +24,7 @@ class Const:
         return self.value
 
     def check(self, path: str, violations: Violations) -> None:
-        """Anything is a constant."""
+        """Does nothing: any value is a valid constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class IntRange:
     count: int | None = None
 
     def sample(self, random: RandomStream) -> int:
-        """Draws a number, all equally likely."""
+        """Draws an integer, uniformly."""
         return self.minval + random.bounded(self.maxval - self.minval + 1)
 
     def check(self, path: str, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_range(self, path=path, violations=violations)
 
 
@@ -57,7 +57,7 @@ class DoubleRange:
         return self.minval + (self.maxval - self.minval) * random.unit()
 
     def check(self, path: str, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_range(self, path=path, violations=violations)
 
 
@@ -71,12 +71,12 @@ class LogRange:
     count: int | None = None
 
     def sample(self, random: RandomStream) -> float:
-        """Draws an exponent, uniformly, and gives the power."""
+        """Draws an exponent uniformly, and returns the power."""
         exponent = self.minval + (self.maxval - self.minval) * random.unit()
         return float(self.base**exponent)
 
     def check(self, path: str, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         _check_range(self, path=path, violations=violations)
         if not 0 < self.base < float("inf"):
             violations.add(f"{path}.base", f"must be a finite number above zero, not {self.base}")
@@ -96,11 +96,11 @@ class Categorical:
     vals: tuple[Json, ...]
 
     def sample(self, random: RandomStream) -> Json:
-        """Draws one, all equally likely."""
+        """Draws a value, uniformly."""
         return self.vals[random.bounded(len(self.vals))]
 
     def check(self, path: str, violations: Violations) -> None:
-        """Adds what is wrong to the violations."""
+        """Adds the invalid fields to the violations."""
         if not self.vals:
             violations.add(f"{path}.vals", "must hold at least one value")
 
@@ -112,11 +112,11 @@ class Space:
     hyperparameters: Mapping[str, Hyperparameter] = field(default_factory=dict)
 
     def sample(self, random: RandomStream) -> dict[str, Json]:
-        """Samples in ascending order of names, which fixes who gets which random words."""
+        """Samples in ascending order of names, which determines the random words of each hyperparameter."""
         return {name: self.hyperparameters[name].sample(random) for name in sorted(self.hyperparameters)}
 
     def check(self, path: str, violations: Violations) -> None:
-        """Adds what is wrong anywhere in the space to the violations."""
+        """Adds the invalid fields of the space to the violations."""
         for name in sorted(self.hyperparameters):
             self.hyperparameters[name].check(f"{path}.{name}", violations)
 

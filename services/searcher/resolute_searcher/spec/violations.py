@@ -12,7 +12,7 @@ class Violations:
         self.found: list[Violation] = []
 
     def add(self, path: str, problem: str) -> None:
-        """Adds one.
+        """Adds a violation.
 
         Args:
             path: Where, as field names joined by dots.
@@ -21,12 +21,12 @@ class Violations:
         self.found.append(Violation(field=path, description=problem))
 
     def require(self, holds: bool, path: str, problem: str) -> None:
-        """Adds one unless a condition holds."""
+        """Adds a violation unless a condition holds."""
         if not holds:
             self.add(path, problem)
 
     def raise_if_any(self, what: str) -> None:
-        """Raises when there are any.
+        """Raises an error if there are violations.
 
         Args:
             what: The thing that was looked at, such as "search spec".

@@ -20,7 +20,7 @@ from resolute_searcher.state_machine.state import SearchState
 
 
 def event_reason(search: SearchState, event: Event) -> Reason:
-    """Returns the reason of an event that the search is about to take in."""
+    """Returns the reason of an event that the search is about to record."""
     match event:
         case Started():
             return Reason(ReasonKind.SEARCH_CREATED)

@@ -11,7 +11,7 @@ from resolute_searcher.state_machine.trial import TrialState
 
 
 def accepts_operations(search: SearchState, event: OperationsPosted) -> bool:
-    """Returns whether an answer is new.
+    """Checks the client's answer to an event, and returns whether it is new.
 
     Raises:
         FailedPreconditionError: The search has no client, there is no such event, or an operation is not

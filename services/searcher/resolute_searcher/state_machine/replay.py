@@ -30,7 +30,7 @@ class Replay:
 
 
 def replay(spec: SearchSpec, log: Iterable[Entry]) -> Replay:
-    """Decides a log again, up to its end or the first difference.
+    """Repeats the decisions of a log, up to its end or the first difference.
 
     Args:
         spec: The search's spec.

@@ -15,7 +15,7 @@ _RETRIABLE = (ExitReason.ERRORED, ExitReason.USER_CANCELED, ExitReason.USER_REQU
 
 
 def accepts_extension(search: SearchState, event: Extended) -> bool:
-    """Tells that a search can be extended.
+    """Checks that a search can be extended.
 
     Raises:
         FailedPreconditionError: It is not over, or its method cannot be extended so.
@@ -66,7 +66,7 @@ def _most_rungs(method: AdaptiveAshaSpec) -> int:
 
 
 def accepts_retry(trial: TrialState, trial_key: str) -> bool:
-    """Tells that a trial can be tried again.
+    """Checks that a trial can be retried.
 
     Raises:
         FailedPreconditionError: It has not failed, or another trial took its place.

@@ -55,7 +55,7 @@ class Search:
         self.state = SearchState(spec)
 
     def record(self, event: Event) -> Entry | None:
-        """Decides upon an event.
+        """Records an event and the decisions that follow from it.
 
         Returns:
             The entry to append to the log, already applied; None when the event changes nothing, as
@@ -85,7 +85,7 @@ class Search:
         )
 
     def implied_event(self) -> Event | None:
-        """Gives an event that follows from the state alone and must be recorded next; None if there is none.
+        """Returns the event that the state implies and that must be recorded next; None without one.
 
         Rungs that lie close together can have equal lengths. A trial that rises from one to the next has
         nothing to train: it completes its new operation with the metric that it has.
@@ -97,7 +97,7 @@ class Search:
         return None
 
     def apply(self, entry: Entry) -> None:
-        """Takes over an entry of the log; decides nothing.
+        """Applies an entry of the log, without new decisions.
 
         Raises:
             ValueError: The entry is not the next one.
@@ -131,7 +131,7 @@ class Search:
         self.state.draws = self.state.sampler.random.position.draws
 
     def _decided(self, event: MethodEvent) -> Iterator[Operation]:
-        """Yields what the method decides, without trials that it may not replace and what is about them."""
+        """Yields the method's operations, without those of trials that it may not replace."""
         left_out = set()
         for operation in self.state.method.decide(event, self.state.sampler):
             replaces = operation.reason.kind is ReasonKind.REPLACEMENT
@@ -158,7 +158,7 @@ class Search:
         actions.append(action)
 
     def _is_finished_by(self, event: MethodEvent) -> bool:
-        """Returns whether nothing remains to be done after an event."""
+        """Returns whether the search is finished after an event."""
         if self.state.over or self.state.kind.custom or not isinstance(event, TrialClosed | Extended):
             return False
         return self.state.closed == self.state.requested and not self.state.awaits_suggestion
@@ -198,7 +198,7 @@ class Search:
         return None
 
     def _absorb(self, event: Event) -> None:
-        """Takes in what happened: the part of an event that needs no decision."""
+        """Updates the state with an event, before decisions."""
         self._count_refusals(event)
         match event:
             case TrialFenced(trial_key, min_run):
@@ -243,7 +243,7 @@ class Search:
                 self.state.refused_in_a_row = 0
 
     def _absorb_external(self, event: MethodEvent) -> None:
-        """Takes in what somebody outside decided."""
+        """Updates the state with an event that was decided outside of the search."""
         match event:
             case OperationsPosted(_, answers):
                 self.state.answered = answers
@@ -282,12 +282,12 @@ class Search:
         self.state.over = False
 
     def _reopens(self, trial_key: str) -> bool:
-        """Returns whether a promotion lets a trial of a time-driven search run again."""
+        """Returns whether a promotion continues a trial of a time-driven search."""
         trial = self.state.trials[trial_key]
         return self.state.spec.time_metric is not None and trial.closed and trial.exit is None
 
     def _apply_operation(self, operation: Operation) -> None:
-        """Changes the state as an operation demands."""
+        """Updates the state with an operation."""
         match operation:
             case Create(trial_key):
                 self.state.trials[trial_key] = TrialState()
@@ -316,7 +316,7 @@ class Search:
             self.state.trials[operation.trial_key].decided_at = self.state.sequence
 
     def _apply_action(self, action: Action) -> None:
-        """Changes the state as an action demands."""
+        """Updates the state with an action."""
         if isinstance(action, RunTrial):
             trial = self.state.trials[action.trial_key]
             # A trial that is tried again after it left without work rests until it gets some.
@@ -332,7 +332,7 @@ def fold(spec: SearchSpec, entries: Sequence[Entry]) -> Search:
 
 
 def start(spec: SearchSpec) -> tuple[Search, Entry]:
-    """Begins a search.
+    """Creates a search.
 
     Returns:
         The search, and the first entry of its log.

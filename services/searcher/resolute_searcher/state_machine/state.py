@@ -73,12 +73,12 @@ class SearchState:
 
     @property
     def requested_at(self) -> int | None:
-        """Position of the event at which the oldest open request for a suggestion was made."""
+        """Position of the event that made the oldest open request for a suggestion."""
         return self.open_requests[0] if self.open_requests else None
 
     @property
     def refused_too_often(self) -> bool:
-        """Whether refused trials are not replaced, until one of those that train has validated."""
+        """Whether refused trials are not replaced until a running trial has validated."""
         return self.refused_in_a_row >= MOST_REFUSED_IN_A_ROW
 
     @property
@@ -87,15 +87,15 @@ class SearchState:
         return self.model is not None and self.model.open_requests > 0 and not self.refused_too_often
 
     def suggestion_request(self) -> SuggestionRequest | None:
-        """Returns what a `Suggested` event must answer next; None when the search waits for nothing."""
+        """Returns the request that the next `Suggested` event must answer; None without one."""
         return self.model.suggestion_request() if self.model is not None and self.awaits_suggestion else None
 
     def progress(self) -> float:
-        """Returns the done share of the whole search, from 0 to 1."""
+        """Returns the progress of the whole search, from 0 to 1."""
         return min(max(self.method.progress(self.reached_by_trial), 0.0), 1.0)
 
     def reach(self, trial_key: str, progress: float) -> None:
-        """Notes how far an open trial says it is; a trial that ended is not listened to.
+        """Stores the reported progress of an open trial; ignores that of an ended one.
 
         Args:
             trial_key: The trial.
@@ -133,7 +133,7 @@ class SearchState:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Replaces the whole state by a snapshot's."""
+        """Restores the whole state from a snapshot."""
         self.sequence = state["sequence"]
         self.last_action = state["last_action"]
         self.requested = state["requested"]
@@ -157,7 +157,7 @@ class SearchState:
         self.sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self.draws))
 
     def extend(self, event: Extended) -> None:
-        """Raises limits, and notes the extension."""
+        """Raises limits, and records the extension."""
         self.extensions.append(event)
         for field, now in (("max_trials", event.max_trials), ("max_length", event.max_length)):
             if now is not None:

@@ -41,20 +41,20 @@ class TrialState:
 
     @property
     def ended(self) -> bool:
-        """Whether the search expects nothing more of it."""
+        """Whether the search expects no more events of the trial."""
         return self.closed or self.exit is not None
 
     @property
     def repeats(self) -> bool:
-        """Whether the current operation is of the length that was completed last."""
+        """Whether the current operation has the length that was completed last."""
         return self.completed(self.length)
 
     def completed(self, length: int) -> bool:
-        """Returns whether the operation that was completed last had a length."""
+        """Returns whether the operation that was completed last had this length."""
         return self.done is not None and self.done[0] == length
 
     def to_json(self) -> list[Any]:
-        """Returns the fields as a JSON list; trials are many, so names are left out."""
+        """Returns the fields as a JSON list, without names because there are many trials."""
         flags = [self.pending, self.created, self.closing, self.closed, self.idle]
         report_positions = [
             [run, source, last] for (run, source), last in (self.report_positions or {}).items()

@@ -25,7 +25,7 @@ from resolute_searcher.state_machine.trial import TrialState
 
 
 def accepts(search: SearchState, event: Event) -> bool:
-    """Returns whether an event changes anything; what was taken before does not.
+    """Checks an event, and returns whether it changes anything: a repeated one does not.
 
     Raises:
         NotFoundError: It is of an unknown trial.
@@ -117,7 +117,7 @@ def _accepts_report(search: SearchState, trial: TrialState, event: ValidationRep
 
 
 def require_time_metric(search: SearchState) -> None:
-    """Checks that validation reports drive a search.
+    """Checks that a search is driven by validation reports.
 
     Raises:
         FailedPreconditionError: Operations do.

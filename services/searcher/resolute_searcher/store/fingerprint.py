@@ -11,7 +11,7 @@ from resolute_searcher.spec.search import PluginSpec, SearchSpec
 
 
 def fingerprint(spec: SearchSpec) -> str | None:
-    """Names the code that holds the state of a search.
+    """Returns a fingerprint of the code that determines the state of a search.
 
     Returns:
         A text that changes with the method's version and with any line of this package; None for a method

@@ -81,7 +81,7 @@ class NewEntry:
 
     @classmethod
     def of(cls, search: Search, entry: Entry, *, previous: str, event_id: str, now: float) -> NewEntry:
-        """Takes the counts of a search that is where the entry left it."""
+        """Creates the row of an entry from the search that has just applied it."""
         return cls(
             entry=entry,
             previous=previous,
@@ -109,7 +109,7 @@ class AppendResult:
 
 
 def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) -> AppendResult:
-    """Appends entries, if they are the next ones; all or none.
+    """Appends entries to the end of a log, all or none.
 
     Args:
         connection: A transaction.
@@ -190,7 +190,7 @@ def _trial_row(search_id: str, trial_key: str) -> dict[str, Any]:
 
 
 def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[LoggedEntry]:
-    """Yields the entries of a log beyond a position, in order."""
+    """Yields the entries of a log after a position, in order."""
     while True:
         rows = connection.execute(
             sa.select(
@@ -210,7 +210,7 @@ def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Itera
 
 
 def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) -> list[LoggedEntry]:
-    """Reads what other writers appended.
+    """Reads the entries of other writers.
 
     Args:
         connection: A transaction.
@@ -250,7 +250,7 @@ def read_logged(
     max_bytes: int,
     sequences: Collection[int] = (),
 ) -> list[pb.LoggedEvent]:
-    """Reads entries as messages: at least one if there is any, then until a limit is reached.
+    """Reads entries as messages: at least one if there is any, up to the limits.
 
     Args:
         connection: A transaction.
@@ -279,7 +279,7 @@ def read_logged(
 def read_actions(
     connection: Connection, search_id: str, *, after: int, limit: int, max_bytes: int
 ) -> list[pb.Action]:
-    """Reads actions beyond a position, in order: whole entries, at least one if there is any.
+    """Reads actions after a position, in order: whole entries, at least one if there is any.
 
     Raises:
         NotFoundError: There is no such search.
@@ -323,7 +323,7 @@ _FIND_EVENT = PreparedStatement(
 
 
 def unacknowledged(connection: Connection) -> tuple[int, float | None]:
-    """Counts the unacknowledged actions of searches under way, and tells when the oldest was decided.
+    """Counts the unacknowledged actions of running searches, and finds the time of the oldest.
 
     Returns:
         Their number, and Unix seconds; None without any.

@@ -31,7 +31,7 @@ def pack(state: Mapping[str, Any]) -> bytes:
 
 
 def unpack(packed: bytes) -> dict[str, Any]:
-    """Reads what `pack` wrote.
+    """Decodes the bytes of `pack`.
 
     Raises:
         CorruptStateError: The bytes are not as they were written.
@@ -45,7 +45,7 @@ def unpack(packed: bytes) -> dict[str, Any]:
 
 
 def _split(value: Any, pieces: list[str]) -> Any:
-    """Returns a value in which marks stand for large lists and objects, whose pieces it adds."""
+    """Returns a value with marks in place of large lists and objects, which it adds as pieces."""
     if not isinstance(value, Mapping | list | tuple):
         return value
     if len(value) > _MAX_ITEMS or (isinstance(value, Mapping) and _MARK in value):

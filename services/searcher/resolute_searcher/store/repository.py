@@ -72,7 +72,7 @@ def create_search(
 
 
 def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
-    """Rebuilds a search from its log, from its last snapshot on if there is one that fits.
+    """Restores a search from its last valid snapshot, if any, and the entries of its log after that.
 
     Returns:
         The search, and the tip of its log.

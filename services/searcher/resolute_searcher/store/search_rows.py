@@ -69,7 +69,7 @@ def read_search(connection: Connection, search_id: str) -> SearchRow:
 
 
 def acknowledge(connection: Connection, search_id: str, sequence: int) -> None:
-    """Notes that actions up to a position were applied; a smaller position changes nothing.
+    """Records that actions up to a position were applied; a smaller position changes nothing.
 
     Raises:
         NotFoundError: There is no such search.
@@ -89,7 +89,7 @@ def acknowledge(connection: Connection, search_id: str, sequence: int) -> None:
 
 
 def delete_search(connection: Connection, search_id: str, now: float) -> None:
-    """Removes a search and leaves a tombstone, also for a search that never was. Idempotent."""
+    """Removes a search and leaves a tombstone, even if the search never existed. Idempotent."""
     connection.execute(sa.delete(entries).where(entries.c.search_id == search_id))
     connection.execute(sa.delete(trials).where(trials.c.search_id == search_id))
     delete_snapshot(connection, search_id)
@@ -120,7 +120,7 @@ def delete_search(connection: Connection, search_id: str, now: float) -> None:
 
 
 def read_tips(connection: Connection, *, search_ids: list[str]) -> dict[str, str]:
-    """Returns the tips of the logs of those searches that are there."""
+    """Returns the tips of the logs of those searches that exist."""
     rows = connection.execute(
         sa.select(searches.c.search_id, searches.c.tip).where(
             searches.c.search_id.in_(search_ids), searches.c.deleted_at.is_(None)
@@ -130,5 +130,5 @@ def read_tips(connection: Connection, *, search_ids: list[str]) -> dict[str, str
 
 
 def search_not_found(search_id: str) -> NotFoundError:
-    """Makes the error for a search that is not there."""
+    """Returns the error for a search that does not exist."""
     return NotFoundError(f"search {search_id} does not exist", resource=f"search {search_id}")

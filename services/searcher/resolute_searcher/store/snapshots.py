@@ -47,7 +47,7 @@ class StoredEntry:
 
 
 def read_snapshot(connection: Connection, search_id: str, code: str) -> Snapshot | None:
-    """Returns the snapshot of a search, if it is of this code and of the log that is there."""
+    """Returns the snapshot of a search, if it belongs to this code and to the current log."""
     if snapshot_sequence(connection, search_id, code) == 0:
         return None
     state = connection.execute(
@@ -59,7 +59,7 @@ def read_snapshot(connection: Connection, search_id: str, code: str) -> Snapshot
 
 
 def snapshot_sequence(connection: Connection, search_id: str, code: str) -> int:
-    """Returns the position of the snapshot of a search; 0 when there is none that `read_snapshot` gives."""
+    """Returns the position of the snapshot that `read_snapshot` returns; 0 without one."""
     sequence = connection.execute(
         sa.select(snapshots.c.sequence)
         .join(
@@ -78,7 +78,7 @@ def snapshot_sequence(connection: Connection, search_id: str, code: str) -> int:
 def read_stored_entries(
     connection: Connection, search_id: str, *, after: int, limit: int
 ) -> list[StoredEntry]:
-    """Reads entries beyond a position as they are stored, in order."""
+    """Reads stored entries after a position, in order."""
     rows = connection.execute(
         sa.select(entries.c.sequence, entries.c.tip, entries.c.entry, entries.c.last_action, entries.c.draws)
         .where(entries.c.search_id == search_id, entries.c.sequence > after)
@@ -89,7 +89,7 @@ def read_stored_entries(
 
 
 def write_snapshot(connection: Connection, search_id: str, snapshot: Snapshot) -> None:
-    """Puts a snapshot in the place of the one before; a search that was deleted gets none."""
+    """Replaces the snapshot of a search, unless the search was deleted."""
     delete_snapshot(connection, search_id)
     live = sa.select(searches.c.search_id).where(
         searches.c.search_id == search_id, searches.c.deleted_at.is_(None)

@@ -28,5 +28,5 @@ def find_trial(connection: Connection, trial: str) -> tuple[str, str]:
 
 
 def write_progress(connection: Connection, trial: str, progress: float) -> None:
-    """Notes how far a trial says it is."""
+    """Stores the reported progress of a trial."""
     connection.execute(sa.update(trials).where(trials.c.trial_id == trial).values(progress=progress))

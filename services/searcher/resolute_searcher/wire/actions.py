@@ -13,7 +13,7 @@ from resolute_searcher.wire.reasons import reason_from, set_reason
 
 
 def action_to(action: Action, *, search_id: str) -> pb.Action:
-    """Writes an action; its sequence and its event are left to the caller."""
+    """Converts an action to its message; the caller sets its sequence and its event."""
     message = _bare_action(action, search_id)
     set_reason(message, action.reason)
     return message
@@ -42,7 +42,7 @@ def _bare_action(action: Action, search_id: str) -> pb.Action:
 
 
 def action_from(message: pb.Action, keys: Mapping[str, str]) -> Action:
-    """Reads an action.
+    """Converts the message of an action.
 
     Args:
         message: What `action_to` wrote.

@@ -59,7 +59,7 @@ def stored_event(message: event_pb2.Event) -> log_pb2.Event:
 
 
 def stored_operation(message: operation_pb2.Operation) -> log_pb2.Operation:
-    """Gives the stored form of an operation that a client posted; its reason is not the client's to give."""
+    """Returns the stored form of a posted operation, without a reason, which clients cannot set."""
     stored = _copy(message, log_pb2.Operation(), to_contract=False)
     stored.ClearField("reason")
     return stored
@@ -71,22 +71,22 @@ def stored_extension(message: event_pb2.Event.Extended) -> log_pb2.Event.Extende
 
 
 def contract_event(message: log_pb2.Event) -> event_pb2.Event:
-    """Returns a stored event as the contract has it."""
+    """Returns the contract's message of a stored event."""
     return _explained(_copy(message, event_pb2.Event(), to_contract=True))
 
 
 def contract_operation(message: log_pb2.Operation) -> operation_pb2.Operation:
-    """Returns a stored operation as the contract has it."""
+    """Returns the contract's message of a stored operation."""
     return _explained(_copy(message, operation_pb2.Operation(), to_contract=True))
 
 
 def contract_actions(messages: Iterable[log_pb2.Action]) -> list[action_pb2.Action]:
-    """Returns stored actions as the contract has them."""
+    """Returns the contract's messages of stored actions."""
     return [_explained(_copy(message, action_pb2.Action(), to_contract=True)) for message in messages]
 
 
 def contract_entry(message: log_pb2.LoggedEvent) -> event_pb2.LogEntry:
-    """Returns a stored entry of a log as the contract has it."""
+    """Returns the contract's message of a stored entry."""
     return event_pb2.LogEntry(
         event=contract_event(message.event),
         operations=map(contract_operation, message.operations),
@@ -98,14 +98,14 @@ Explained = TypeVar("Explained", event_pb2.Event, operation_pb2.Operation, actio
 
 
 def _explained(message: Explained) -> Explained:
-    """Says of what was stored before reasons were that its reason was not recorded."""
+    """Marks the reason of older entries, which have none, as not recorded."""
     if not message.HasField("reason"):
         message.reason.kind = reason_pb2.REASON_KIND_NOT_RECORDED
     return message
 
 
 def _copy(source: Message, target: M, *, to_contract: bool) -> M:
-    """Copies every field that is set into the field of the same meaning."""
+    """Copies every set field into the corresponding field."""
     rename = contract_name if to_contract else _stored_name
     message = source.DESCRIPTOR.name
     for field, value in source.ListFields():

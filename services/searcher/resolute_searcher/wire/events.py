@@ -36,7 +36,7 @@ _REASON_NUMBERS: Mapping[ExitReason, Any] = {reason: number for number, reason i
 
 
 def event_from(message: pb.Event) -> Event:
-    """Reads an event.
+    """Converts the message of an event.
 
     Raises:
         InvalidArgumentError: It is of no kind, or an exit has no reason.
@@ -61,7 +61,7 @@ def event_from(message: pb.Event) -> Event:
 
 
 def event_to(event: Event) -> pb.Event:
-    """Writes an event; its sequence, identifier and time are left to the caller."""
+    """Converts an event to its message; the caller sets sequence, identifier and time."""
     match event:
         case Started():
             return pb.Event(started=pb.Event.Started())
@@ -84,7 +84,7 @@ def event_to(event: Event) -> pb.Event:
 
 
 def _external_event_from(message: pb.Event) -> Event:
-    """Reads an event by which somebody outside of the search decided."""
+    """Converts the message of an event that was decided outside of the search."""
     match message.WhichOneof("kind"):
         case "operations_posted":
             posted = message.operations_posted
@@ -100,7 +100,7 @@ def _external_event_from(message: pb.Event) -> Event:
 
 
 def _external_event_to(event: OperationsPosted | Suggested | Extended | Retried) -> pb.Event:
-    """Writes an event by which somebody outside of the search decided."""
+    """Converts an event that was decided outside of the search to its message."""
     match event:
         case OperationsPosted(operations, answers):
             posted = pb.Event.OperationsPosted(
@@ -118,7 +118,7 @@ def _external_event_to(event: OperationsPosted | Suggested | Extended | Retried)
 
 
 def extension_from(message: pb.Event.Extended) -> Extended:
-    """Reads what a search is given."""
+    """Converts the message of an extension."""
     return Extended(
         max_trials=message.max_trials if message.HasField("max_trials") else None,
         max_length=message.max_length if message.HasField("max_length") else None,

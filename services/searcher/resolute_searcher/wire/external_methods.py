@@ -29,7 +29,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def external_method_from(message: pb.ExternalMethod) -> CustomSpec | ModelSpec | PluginSpec:
-    """Reads the spec of a method that the contract knows by name only.
+    """Converts the spec of a method that the contract knows by name only.
 
     Raises:
         InvalidArgumentError: Its settings are wrong.
@@ -64,6 +64,6 @@ def _model(settings: dict[str, Any]) -> ModelSpec:
 
 
 def invalid_spec(path: str, problem: str) -> InvalidArgumentError:
-    """Makes the error for an invalid field of a spec."""
+    """Returns the error for an invalid field of a spec."""
     violation = Violation(field=path, description=problem)
     return InvalidArgumentError(f"the search spec is wrong: {violation}", violations=[violation])

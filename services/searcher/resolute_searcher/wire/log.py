@@ -12,7 +12,7 @@ from resolute_searcher.wire.reasons import reason_from, set_reason
 
 
 def entry_to(entry: Entry, *, search_id: str, event_id: str, time: float) -> pb.LoggedEvent:
-    """Writes a log entry.
+    """Converts a log entry to its message.
 
     Args:
         entry: The entry.
@@ -39,7 +39,7 @@ def entry_to(entry: Entry, *, search_id: str, event_id: str, time: float) -> pb.
 
 
 def entry_from(message: pb.LoggedEvent, *, search_id: str, last_action: int, draws: int) -> Entry:
-    """Reads a log entry.
+    """Converts the message of a log entry.
 
     Args:
         message: What `entry_to` wrote.

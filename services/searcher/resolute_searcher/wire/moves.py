@@ -58,7 +58,7 @@ class MoveColumns:
         """Position of the last entry that was added; zero for none."""
 
     def extend(self, entries: Iterable[pb.LoggedEvent]) -> None:
-        """Adds entries, in order, until the answer is full."""
+        """Adds entries, in order, until the response is full."""
         for entry in entries:
             event, operations = entry.event, entry.operations
             before = len(self._kinds)
@@ -74,7 +74,7 @@ class MoveColumns:
             self._counts.append(len(self._kinds) - before)
 
     def message(self) -> service_pb.ListMovesResponse:
-        """The answer, as far as it has come."""
+        """The response with the moves that were added so far."""
         return service_pb.ListMovesResponse(
             first_sequence=self._first,
             times=self._times,
@@ -90,7 +90,7 @@ class MoveColumns:
         )
 
     def _add(self, source: pb.Event | pb.Operation, kinds: Mapping[str, _Kind]) -> bool:
-        """Adds a move, unless the event or operation is of no trial; tells whether it did."""
+        """Adds a move, unless an event or operation concerns no trial; returns whether it did."""
         name = source.WhichOneof("kind") or ""
         kind = kinds.get(name)
         if kind is None:
@@ -106,6 +106,6 @@ class MoveColumns:
         return True
 
     def _add_limit(self, reason: pb.Reason) -> None:
-        """Notes what the decision that was added last compared with."""
+        """Adds the metric with which the last added decision compared."""
         if reason.HasField("threshold") and reason.HasField("rung"):
             self._limits.append((len(self._kinds) - 1, reason.rung, reason.threshold))

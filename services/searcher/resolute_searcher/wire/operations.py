@@ -20,7 +20,7 @@ from resolute_searcher.wire.reasons import reason_from, set_reason
 
 
 def operation_from(message: pb.Operation) -> Operation:
-    """Reads an operation.
+    """Converts the message of an operation.
 
     Raises:
         InvalidArgumentError: It is of no kind.
@@ -53,7 +53,7 @@ def operation_from(message: pb.Operation) -> Operation:
 
 
 def posted_from(message: pb.Operation) -> PostedOperation:
-    """Reads an operation that the client of a custom search posted.
+    """Converts an operation that the client of a custom search posted.
 
     Raises:
         InvalidArgumentError: Clients cannot post this kind.
@@ -68,7 +68,7 @@ def posted_from(message: pb.Operation) -> PostedOperation:
 
 
 def operation_to(operation: Operation) -> pb.Operation:
-    """Writes an operation."""
+    """Converts an operation to its message."""
     message = _bare_operation(operation)
     set_reason(message, operation.reason)
     return message

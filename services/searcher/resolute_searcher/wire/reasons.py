@@ -18,7 +18,7 @@ _DETAILS = tuple(field.name for field in fields(Reason) if field.name != "kind")
 
 
 def reason_from(message: _Explained) -> Reason:
-    """Reads the reason of an event, operation or action; those of before 0.1.0 have none."""
+    """Converts the reason of an event, operation or action; ``NOT_RECORDED`` before 0.1.0."""
     if not message.HasField("reason"):
         return NOT_RECORDED
     reason = message.reason
@@ -27,7 +27,7 @@ def reason_from(message: _Explained) -> Reason:
 
 
 def set_reason(message: _Explained, reason: Reason) -> None:
-    """Writes the reason of an event, operation or action, unless it was never recorded."""
+    """Sets the reason in a message of an event, operation or action, unless it was never recorded."""
     if reason is NOT_RECORDED:
         return
     written = message.reason

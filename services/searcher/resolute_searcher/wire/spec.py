@@ -41,7 +41,7 @@ _MAX_DEPTH = 24
 
 
 def spec_from(message: pb.SearchSpec) -> SearchSpec:
-    """Reads and checks a spec.
+    """Converts the message of a spec, and checks the spec.
 
     Raises:
         InvalidArgumentError: It lists all that is wrong.

@@ -13,7 +13,7 @@ MAX_POINTS = 3 * 1024 * 1024 // 24
 
 
 def downsample(values: Floats, most: int) -> Integers:
-    """Picks points: the first, the last, and of each stretch between them the smallest and the largest.
+    """Selects points: the first, the last, and the smallest and largest of each segment between them.
 
     A stretch that holds nothing finite keeps its first point, so that a plot shows the gap; otherwise NaN and
     infinities are left out.

@@ -57,7 +57,7 @@ class Seen:
 def look(
     connection: Connection, request: SeriesRequest, known: Sequence[Stream], seen: Seen | None
 ) -> tuple[Seen, Change] | None:
-    """Looks at a series; None if nothing has come of it.
+    """Reads the changes of a series; None if it has no new points.
 
     Args:
         connection: Reads.
@@ -93,7 +93,7 @@ def _appended(
     counts: Mapping[int, int],
     ends: Mapping[int, int],
 ) -> Series | None:
-    """The points that came since, if all of them lie behind those that were seen; None if not."""
+    """Returns the new points if all of them follow the known ones; otherwise None."""
     grown = [stream for stream in holding if counts[stream.key] != seen.counts.get(stream.key, 0)]
     if ends != seen.ends or any(stream.run in ends for stream in grown):
         return None
@@ -104,6 +104,6 @@ def _appended(
 
 
 def count_of(stream: Stream, name: str) -> int:
-    """How many numbers a stream has of a metric, those that are not finite among them."""
+    """Returns how many numbers of a metric a stream has, including those that are not finite."""
     column = stream.aggregates[:, stream.names.index(name)]
     return int(column[Row.COUNT] + column[Row.NONFINITE])

@@ -49,7 +49,7 @@ class Range:
         return self.start_time is not None or self.end_time is not None
 
     def block_conditions(self) -> list[sa.ColumnElement[bool]]:
-        """Which blocks may hold such points."""
+        """Returns conditions on blocks that may have points in the range."""
         clauses: list[sa.ColumnElement[bool]] = []
         if self.min_steps is not None:
             clauses.append(blocks.c.last_step >= self.min_steps)
@@ -58,7 +58,7 @@ class Range:
         return clauses
 
     def mask(self, steps: Integers, times: Floats) -> Mask:
-        """Which points are within the bounds.
+        """Returns a mask of the points within the bounds.
 
         Args:
             steps: Steps of each point.

@@ -51,7 +51,7 @@ class Series:
         return len(self.steps)
 
     def at(self, places: Integers) -> Series:
-        """Some of the points."""
+        """Returns the points at some indices."""
         return Series(self.steps[places], self.values[places], self.times[places], self.runs[places])
 
 

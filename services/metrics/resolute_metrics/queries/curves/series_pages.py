@@ -41,7 +41,7 @@ class SeriesRange:
 def read_page(
     connection: Connection, wanted: Sequence[SeriesName], *, within: Range, most: int
 ) -> list[SeriesRange]:
-    """Reads as many series as fit into one response, from the first on: at least one.
+    """Reads as many series as fit into one response, at least one.
 
     Args:
         connection: Reads.
@@ -68,7 +68,7 @@ def read_page(
 def _streams_of(
     connection: Connection, wanted: Sequence[SeriesName]
 ) -> Iterator[tuple[str, list[Stream], list[Stream]]]:
-    """The name of each series, the streams that have it, and all streams of its trial and group."""
+    """Returns for each series its name, the streams that have it, and all streams of its trial and group."""
     keys = INTAKE.find_trials(connection, sorted({series.trial_id for series in wanted}))
     by_group: dict[tuple[int, str], list[Stream]] = {}
     for stream in streams.load(connection, keys.values(), groups={series.group for series in wanted}):

@@ -39,7 +39,7 @@ class AsyncHalvingSearch:
         self._closed_out = 0
 
     def absorb(self, event: MethodEvent) -> None:
-        """Puts metrics on rungs."""
+        """Adds metrics to rungs."""
         match event:
             case ValidationCompleted(trial_key, metric):
                 self._bracket.report(trial_key, self._halving.cost(metric))
@@ -57,7 +57,7 @@ class AsyncHalvingSearch:
                 self._extend(max_trials, max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Promotes, or else begins another trial; closes what can rise no more."""
+        """Promotes a trial, or creates another one; closes trials that cannot be promoted any more."""
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
@@ -76,7 +76,7 @@ class AsyncHalvingSearch:
                 yield from self._on_extension(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Moves trials."""
+        """Updates trials and rungs."""
         match operation:
             case Create(trial_key):
                 self._bracket.begin(trial_key)
@@ -93,11 +93,11 @@ class AsyncHalvingSearch:
         return self._halving.progress(at_bottom=len(bracket.rungs[0]), ended=bracket.ended_and_counted)
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the rungs and the trials."""
+        """Returns the rungs and the trials as JSON values."""
         return self._bracket.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the rungs and the trials."""
+        """Restores the rungs and the trials."""
         self._bracket.restore(state)
         self._closed_out = 0
 
@@ -109,7 +109,7 @@ class AsyncHalvingSearch:
             yield from self._close_out()
 
     def _promote(self, trial_key: str) -> Generator[MethodOperation, None, bool]:
-        """Promotes what a report allows; tells whether that gives a trial something to train."""
+        """Promotes the trial that a report allows; returns whether it has something to train."""
         trials = self._bracket.trials
         rung = trials[trial_key].rung
         if rung == self._halving.top:
@@ -129,7 +129,7 @@ class AsyncHalvingSearch:
         return True
 
     def _candidate(self, newest: str, number: int) -> str | None:
-        """Returns the trial that the newest report on a rung lets rise: itself, or one it made room for."""
+        """Returns the trial to promote after a report on a rung: its own, or another in the grown top."""
         rung = self._bracket.rungs[number]
         if rung.in_top(newest):
             return newest
@@ -152,7 +152,7 @@ class AsyncHalvingSearch:
         self._closed_out = 0
 
     def _on_extension(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Promotes whom the extension makes room for, and begins trials up to the concurrency."""
+        """Promotes trials after an extension, and creates trials up to the concurrency."""
         for number in range(self._halving.top):
             for entry in self._bracket.rungs[number].best():
                 trial = self._bracket.trials[entry.trial_key]
@@ -166,7 +166,7 @@ class AsyncHalvingSearch:
             yield from new_trial(self._halving, sampler, ReasonKind.SEARCH_EXTENDED)
 
     def _on_retry(self, trial_key: str) -> Iterator[MethodOperation]:
-        """Promotes a trial that left while it rested, if it stands among the best by now."""
+        """Promotes a retried trial that exited while paused on a rung, if it is in the top now."""
         trial = self._bracket.trials[trial_key]
         if trial.pending:
             return
@@ -177,7 +177,7 @@ class AsyncHalvingSearch:
             yield from self._close_out()
 
     def _close_out(self) -> Iterator[MethodOperation]:
-        """Closes the trials that rest on rungs where no report can change anything any more."""
+        """Closes paused trials on rungs that no further report can change."""
         for number in range(self._closed_out, self._halving.top + 1):
             if self._bracket.outstanding[number]:
                 return

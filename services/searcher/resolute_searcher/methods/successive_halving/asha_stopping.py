@@ -39,7 +39,7 @@ class StoppingHalvingSearch:
         self._old_top = halving.top
 
     def absorb(self, event: MethodEvent) -> None:
-        """Puts metrics on rungs."""
+        """Adds metrics to rungs."""
         match event:
             case ValidationCompleted(trial_key, metric):
                 self._bracket.report(trial_key, self._halving.cost(metric))
@@ -55,7 +55,7 @@ class StoppingHalvingSearch:
                 self._extend(max_trials, max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Continues or closes the trial that reported; one that ends makes room for another."""
+        """Continues or closes the trial that reported; creates another for each that ends."""
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
@@ -74,7 +74,7 @@ class StoppingHalvingSearch:
                 yield from self._on_extension(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Moves trials."""
+        """Updates trials and rungs."""
         match operation:
             case Create(trial_key):
                 self._bracket.begin(trial_key)
@@ -89,11 +89,11 @@ class StoppingHalvingSearch:
         return self._halving.progress(at_bottom=len(bracket.rungs[0]), ended=bracket.ended_and_counted)
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the rungs and the trials."""
+        """Returns the rungs and the trials as JSON values."""
         return self._bracket.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the rungs and the trials."""
+        """Restores the rungs and the trials."""
         self._bracket.restore(state)
 
     def _rung(self) -> Rung:
@@ -105,7 +105,7 @@ class StoppingHalvingSearch:
         self._bracket.extend([self._rung() for _ in range(self._halving.top - self._old_top)])
 
     def _on_extension(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Lets the best of the old top train on, and begins trials up to the concurrency."""
+        """Continues the best trials of the old top rung, and creates trials up to the concurrency."""
         if self._old_top < self._halving.top:
             for entry in self._bracket.rungs[self._old_top].best():
                 if self._bracket.trials[entry.trial_key].extendable:

@@ -64,7 +64,7 @@ class TimedHalvingSearch:
         self._report: ValidationReported | None = None
 
     def absorb(self, event: MethodEvent) -> None:
-        """Puts a metric on the rung that its trial has to reach next, if it did."""
+        """Adds a metric to the next rung of its trial, if the trial has reached that rung."""
         self._report = None
         match event:
             case ValidationReported(trial_key):
@@ -81,7 +81,7 @@ class TimedHalvingSearch:
                 self._extend(max_trials, max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Stops the trial that reported, if it must stop; one that ends makes room for another."""
+        """Stops the trial that reported, if it is not in the top; creates another for each that ends."""
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
@@ -99,7 +99,7 @@ class TimedHalvingSearch:
                 yield from self._on_extension(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
-        """Moves trials."""
+        """Updates trials and rungs."""
         match operation:
             case Create(trial_key):
                 self._trials[trial_key] = _RunningTrial()
@@ -132,7 +132,7 @@ class TimedHalvingSearch:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the rungs and the trials."""
+        """Restores the rungs and the trials."""
         for rung, entries in zip(self._rungs, state["rungs"], strict=True):
             rung.restore(entries)
         self._trials = {
@@ -151,7 +151,7 @@ class TimedHalvingSearch:
         self._rungs += [self._rung() for _ in range(self._halving.top - self._old_top)]
 
     def _on_extension(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Lets the best of the old top run on, and begins trials up to the concurrency."""
+        """Continues the best trials of the old top rung, and creates trials up to the concurrency."""
         if self._old_top < self._halving.top:
             for entry in self._rungs[self._old_top].best():
                 trial = self._trials[entry.trial_key]

@@ -34,7 +34,7 @@ class BracketTrial:
 
     @property
     def out(self) -> bool:
-        """Whether it can rise no more, unless it has exited and takes the worst metric along."""
+        """Whether it cannot be promoted any more, except after an exit, with the worst metric."""
         return self.closed and not self.exited and not self.extendable
 
 
@@ -54,20 +54,20 @@ class BracketState:
 
     @property
     def counted(self) -> int:
-        """Trials that were begun, without those whose hyperparameters were refused."""
+        """The number of created trials, without those whose hyperparameters were refused."""
         return len(self.trials) - self.invalid
 
     @property
     def ended_and_counted(self) -> int:
-        """Trials that are over, without those whose hyperparameters were refused."""
+        """The number of ended trials, without those whose hyperparameters were refused."""
         return self.ended - self.invalid
 
     def begin(self, trial_key: str) -> None:
-        """Adds a trial, which has no work yet."""
+        """Adds a trial without work."""
         self.trials[trial_key] = BracketTrial()
 
     def assign(self, trial_key: str) -> None:
-        """Returns a trial the work of the next rung."""
+        """Gives a trial the work of its next rung."""
         trial = self.trials[trial_key]
         trial.rung += 1
         trial.pending = True
@@ -77,20 +77,20 @@ class BracketState:
         self.outstanding[trial.rung] += 1
 
     def report(self, trial_key: str, cost: float) -> None:
-        """Puts the metric of a trial's work on its rung."""
+        """Adds the metric of a trial's work to its rung."""
         trial = self.trials[trial_key]
         self._clear_pending(trial)
         self.rungs[trial.rung].insert(trial_key, cost)
 
     def extend(self, rungs: Sequence[Rung]) -> None:
-        """Puts rungs on top; anyone who was closed may rise again."""
+        """Adds rungs at the top; closed trials may be promoted again."""
         self.rungs += rungs
         self.outstanding += [0] * len(rungs)
         for trial in self.trials.values():
             trial.extendable = trial.closed and not trial.exited
 
     def retry(self, trial_key: str) -> None:
-        """Takes a trial that left back: to the work that it left, or to its rest."""
+        """Restores a trial that exited early: to its unfinished work, or to its pause on a rung."""
         trial = self.trials[trial_key]
         # What it was given while it was gone disappears: the worst metric, there and on all rungs above.
         for rung in self.rungs[trial.exit_rung + (not trial.exited_pending) :]:
@@ -103,7 +103,7 @@ class BracketState:
         self.ended -= 1
 
     def promote(self, trial_key: str, rung: int) -> None:
-        """Puts a trial that has exited on a higher rung."""
+        """Moves a trial that has exited to a higher rung."""
         self.trials[trial_key].rung = rung
         self.rungs[rung].insert(trial_key, WORST)
 
@@ -112,7 +112,7 @@ class BracketState:
         self.trials[trial_key].closed = True
 
     def record_exit(self, trial_key: str) -> None:
-        """Takes a trial out of the race, with the worst metric for the work that it had."""
+        """Marks a trial as exited; its unfinished work gets the worst metric."""
         trial = self.trials[trial_key]
         trial.exited = trial.closed = True
         trial.exited_pending = trial.pending
@@ -121,7 +121,7 @@ class BracketState:
             self.report(trial_key, WORST)
 
     def forget(self, trial_key: str) -> None:
-        """Takes a trial out as if it had never reported: its hyperparameters were refused."""
+        """Removes a trial and its reports: its hyperparameters were refused."""
         trial = self.trials[trial_key]
         trial.exited = True
         if trial.pending:
@@ -131,7 +131,7 @@ class BracketState:
         self.invalid += 1
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives everything as JSON values; trials are many, so their fields have no names."""
+        """Returns the whole state as JSON values; many trials, so lists without field names."""
         return {
             "rungs": [rung.snapshot() for rung in self.rungs],
             "trials": {
@@ -150,7 +150,7 @@ class BracketState:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replaces everything by a snapshot's."""
+        """Restores the whole state from a snapshot."""
         for rung, entries in zip(self.rungs, state["rungs"], strict=True):
             rung.restore(entries)
         self.trials = {

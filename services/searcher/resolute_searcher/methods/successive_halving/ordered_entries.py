@@ -57,7 +57,7 @@ class OrderedEntries:
         raise IndexError(place)
 
     def add(self, entry: RungEntry) -> None:
-        """Puts an entry in its place."""
+        """Inserts an entry in order."""
         self._count += 1
         if not self._blocks:
             self._blocks.append([entry])
@@ -70,7 +70,7 @@ class OrderedEntries:
             self._blocks[number : number + 1] = [block[:half], block[half:]]
 
     def remove(self, entry: RungEntry) -> None:
-        """Takes out an entry that is here."""
+        """Removes an entry that is in the list."""
         number = self._block_of(entry)
         block = self._blocks[number]
         del block[bisect_left(block, entry)]
@@ -79,11 +79,11 @@ class OrderedEntries:
         self._count -= 1
 
     def place(self, entry: RungEntry) -> int:
-        """Returns how many entries stand before one that is here."""
+        """Returns the index of an entry that is in the list."""
         number = self._block_of(entry)
         before = sum(map(len, self._blocks[:number]))
         return before + bisect_left(self._blocks[number], entry)
 
     def _block_of(self, entry: RungEntry) -> int:
-        """Returns the number of the first block whose last entry does not stand before one."""
+        """Returns the index of the first block whose last entry does not precede an entry."""
         return bisect_left(self._blocks, entry, key=lambda block: block[-1])

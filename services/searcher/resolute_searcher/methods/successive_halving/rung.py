@@ -41,24 +41,24 @@ class Rung:
 
     @property
     def top_size(self) -> int:
-        """How many entries are the top."""
+        """The number of entries in the top."""
         return self._top_size(len(self))
 
     def insert(self, trial_key: str, metric: float) -> None:
-        """Adds a trial with its metric, smaller being better."""
+        """Adds a trial with its metric; smaller is better."""
         self._arrivals += 1
         entry = RungEntry(metric, self._step * self._arrivals, trial_key)
         self._by_trial[trial_key] = entry
         self._entries.add(entry)
 
     def remove(self, trial_key: str) -> None:
-        """Removes a trial as if it had never been here, if it is here."""
+        """Removes a trial and its effect on the top, if it is on the rung."""
         entry = self._by_trial.pop(trial_key, None)
         if entry is not None:
             self._entries.remove(entry)
 
     def require(self, at_least: int) -> None:
-        """Sets the smallest size of the top of a rung that is not empty."""
+        """Sets the minimal size of the top of a rung that is not empty."""
         self._at_least = at_least
 
     def best(self) -> list[RungEntry]:
@@ -66,15 +66,15 @@ class Rung:
         return list(islice(self._entries, self.top_size))
 
     def entry(self, trial_key: str) -> RungEntry:
-        """Returns the entry of a trial that is here."""
+        """Returns the entry of a trial that is on the rung."""
         return self._by_trial[trial_key]
 
     def rank(self, trial_key: str) -> int:
-        """Returns the place of a trial that is here, from 1."""
+        """Returns the rank of a trial that is on the rung, from 1."""
         return self._entries.place(self._by_trial[trial_key]) + 1
 
     def in_top(self, trial_key: str) -> bool:
-        """Returns whether a trial is among the best."""
+        """Returns whether a trial is in the top."""
         last = self.last_of_top()
         return last is not None and self._by_trial[trial_key] <= last
 
@@ -88,12 +88,12 @@ class Rung:
         return self.top_size != self._top_size(len(self) - 1)
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the entries, best first, as JSON values, and how many of them are the top."""
+        """Returns the entries, best first, and the size of the top, as JSON values."""
         entries = [[entry.trial_key, entry.metric, entry.order] for entry in self._entries]
         return {"arrivals": self._arrivals, "top": self.top_size, "entries": entries}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replaces the entries by a snapshot's."""
+        """Restores the entries from a snapshot."""
         self._arrivals = state["arrivals"]
         self._entries = OrderedEntries(
             RungEntry(metric, order, trial) for trial, metric, order in state["entries"]

@@ -8,7 +8,7 @@ from resolute_searcher.spec.halving import Halving
 
 
 def rung_reason(kind: ReasonKind, halving: Halving, rung: Rung, *, number: int, trial_key: str) -> Reason:
-    """Describes where a trial stands on a rung.
+    """Returns a reason with the rank of a trial on a rung.
 
     Args:
         kind: What follows from that.
