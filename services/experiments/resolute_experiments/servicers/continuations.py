@@ -28,7 +28,7 @@ from resolute_experiments.servicers.checks.sizes import check_config_size
 from resolute_experiments.servicers.messages.experiments import experiment_message, trial_message
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ENDED_EXPERIMENTS
-from resolute_experiments.store import continuations, experiments, trials
+from resolute_experiments.store import continuations, experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
@@ -186,7 +186,8 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
 def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experiment:
     experiment = experiments.get(connection, experiment_id=experiment_id)
     counts = experiments.trial_counts(connection, [experiment_id]).get(experiment_id, {})
-    return experiment_message(experiment, counts, whole=False)
+    times = runs.times_of_experiments(connection, [experiment_id]).get(experiment_id)
+    return experiment_message(experiment, counts, times=times)
 
 
 def _as_it_is(trial: trials.Trial, experiment: Experiment) -> trial_pb2.Trial:

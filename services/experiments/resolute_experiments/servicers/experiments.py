@@ -290,6 +290,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         return experiment_message(
             experiment,
             counts,
+            times=runs.times_of_experiments(connection, [experiment.id]).get(experiment.id),
             whole=whole,
             notes=experiments.notes(connection, experiment.id) if whole else "",
             wait_reason=self._wait_reasons.explain_experiment(experiment, counts),

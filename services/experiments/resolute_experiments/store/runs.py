@@ -40,6 +40,29 @@ _TIMES = (
     .where(runs.c.trial_id.in_(sa.bindparam("ids", expanding=True)))
     .group_by(runs.c.trial_id)
 )
+_HELD = (
+    sa.select(
+        runs.c.experiment_id,
+        runs.c.held_from,
+        runs.c.ended_at,
+        # What was held before, by whichever trial, and since when something is held now.
+        sa.func.max(runs.c.ended_at)
+        .over(partition_by=runs.c.experiment_id, order_by=runs.c.held_from, rows=(None, -1))
+        .label("before"),
+        sa.func.min(sa.case((runs.c.ended_at.is_(None), runs.c.held_from)))
+        .over(partition_by=runs.c.experiment_id)
+        .label("current"),
+    )
+    .where(runs.c.experiment_id.in_(sa.bindparam("ids", expanding=True)), runs.c.held_from.is_not(None))
+    .subquery()
+)
+_FROM = sa.case((_HELD.c.before > _HELD.c.held_from, _HELD.c.before), else_=_HELD.c.held_from)
+_UNTIL = sa.case((_HELD.c.current < _HELD.c.ended_at, _HELD.c.current), else_=_HELD.c.ended_at)
+_TIMES_OF_EXPERIMENTS = sa.select(
+    _HELD.c.experiment_id,
+    sa.func.sum(sa.case((_UNTIL > _FROM, _UNTIL - _FROM), else_=0.0)).label("seconds"),
+    sa.func.min(_HELD.c.current).label("current"),
+).group_by(_HELD.c.experiment_id)
 _OPEN = sa.select(runs).where(runs.c.outcome == RunOutcome.UNSPECIFIED.value).order_by(runs.c.started_at)
 _UNFINALIZED = _OPEN.where(runs.c.request_id.is_(None))
 _UNFINALIZED_OF_EXPERIMENT = _UNFINALIZED.where(runs.c.experiment_id == sa.bindparam("experiment_id"))
@@ -146,12 +169,12 @@ def of_trials(connection: Connection, trial_ids: Sequence[str]) -> dict[str, lis
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """The time for which a trial has held slots."""
+    """The time for which a trial, or any trial of an experiment, has held slots."""
 
     ended_seconds: float = 0.0
     """In its runs that have ended."""
     started_at: float | None = None
-    """When its current run got its slots; None without one."""
+    """When its current run, or the first of them, got its slots; None without one."""
 
 
 def times_of(connection: Connection, trial_ids: Sequence[str]) -> dict[str, RunTimes]:
@@ -161,6 +184,12 @@ def times_of(connection: Connection, trial_ids: Sequence[str]) -> dict[str, RunT
         rows = connection.execute(_TIMES, {"ids": trial_ids[first : first + _BATCH]})
         times.update({row.trial_id: RunTimes(row.seconds or 0.0, row.current) for row in rows})
     return times
+
+
+def times_of_experiments(connection: Connection, ids: Collection[str]) -> dict[str, RunTimes]:
+    """Reads how long some trial of experiments has held slots; what several held at once counts once."""
+    rows = connection.execute(_TIMES_OF_EXPERIMENTS, {"ids": list(ids)})
+    return {row.experiment_id: RunTimes(row.seconds or 0.0, row.current) for row in rows}
 
 
 def trials_of(connection: Connection, experiment_id: str, allocations: Sequence[str]) -> frozenset[str]:

@@ -35,6 +35,9 @@ describe("trials", () => {
       createTime: at(0), runStartTime: at(237), runSeconds: 3, reportedSteps: 1840n, reportTime: at(230), stepsPerSecond: 12.25,
     });
     expect([reportedSteps(trains), spent(trains, 240_000)]).toEqual(["1,840", "ran 6 s, waited 3 min 54 s"]);
+    // The cluster was down for an hour between two stretches.
+    const resumed = create(ExperimentSchema, { createTime: at(0), startTime: at(10), runSeconds: 20, runStartTime: at(3630) });
+    expect(spent(resumed, 3_640_000)).toBe("ran 30 s, waited 1 h");
     expect(aboutSteps(trains, 240_000)).toBe("reported 10 s ago, 12.25 steps/s");
     expect([timeLeft(at(500), 240_000), timeLeft(at(200), 240_000), timeLeft(undefined, 0)]).toEqual(["about 4 min", "any moment", ""]);
   });

@@ -78,6 +78,7 @@ def experiment_message(
     experiment: Experiment,
     counts: dict[str, int],
     *,
+    times: RunTimes | None = None,
     whole: bool = False,
     notes: str = "",
     wait_reason: str = "",
@@ -89,12 +90,14 @@ def experiment_message(
     Args:
         experiment: The row.
         counts: Its trials by state.
+        times: How long any of its trials has held slots; None if none ever has.
         whole: Whether the config is included.
         notes: Its notes, where one experiment is asked for.
         wait_reason: Why the first of its waiting trials waits.
         source: Where its code came from: a serialized ``CodeSource``; empty when that is not known.
         checkpoint_directories: Where its runs kept their checkpoints, beside the storage of its config.
     """
+    times = times or RunTimes()
     searcher = experiment.config["searcher"]
     runs_now = experiment.state is ExperimentState.ACTIVE
     return to_message(
@@ -120,6 +123,8 @@ def experiment_message(
         steps_per_second=experiment.steps_per_second if runs_now else None,
         best_validation=_validation(experiment.best_value, experiment.best_steps),
         best_trial_number=experiment.best_trial or 0,
+        run_seconds=times.ended_seconds,
+        run_start_time=timestamp(times.started_at),
         wait_reason=wait_reason,
         warning=_NOT_WHOLE if experiment.importing else experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute_experiments.scheduling.wait_reasons import WaitReasons, has_waiting_trials
 from resolute_experiments.servicers.messages.experiments import experiment_message
-from resolute_experiments.store import experiments
+from resolute_experiments.store import experiments, runs
 from resolute_experiments.store.experiments import Version
 
 _MOST_BYTES = 4 * 1024 * 1024
@@ -61,12 +61,15 @@ class Summaries:
         # that is newer than its version is replaced with the next version.
         read = experiments.summaries(connection, ids)
         counts = experiments.trial_counts(connection, ids)
+        times = runs.times_of_experiments(connection, ids)
         made: dict[str, _Summary] = {}
         for experiment in read:
             own = counts.get(experiment.id, {})
             # Not by the reason itself, which the scheduler may find later than this version.
             waits = has_waiting_trials(experiment, own)
-            made[experiment.id] = summary = _Summary(experiment_message(experiment, own), waits)
+            made[experiment.id] = summary = _Summary(
+                experiment_message(experiment, own, times=times.get(experiment.id)), waits
+            )
             self._keep(experiments.version_of(experiment), summary)
         return made
 

@@ -140,18 +140,25 @@ class Watch:
     def _read_changes(self, connection: Connection, batch: Sequence[_Subscription]) -> list[_Change]:
         ids = [subscription.experiment_id for subscription in batch]
         found, counts = experiments.known(connection, ids), experiments.trial_counts(connection, ids)
+        times = runs.times_of_experiments(connection, ids)
         return [
             self._read_change(
                 connection,
                 subscription,
                 found[subscription.experiment_id],
                 counts.get(subscription.experiment_id, {}),
+                times.get(subscription.experiment_id),
             )
             for subscription in batch
         ]
 
     def _read_change(
-        self, connection: Connection, one: _Subscription, experiment: Experiment, counts: dict[str, int]
+        self,
+        connection: Connection,
+        one: _Subscription,
+        experiment: Experiment,
+        counts: dict[str, int],
+        times_of_all: runs.RunTimes | None,
     ) -> _Change:
         these = (
             trials.of_experiment(connection, experiment.id, revision=one.seen) if one.include_trials else []
@@ -172,7 +179,7 @@ class Watch:
         ]
         reason = self._wait_reasons.explain_experiment(experiment, counts)
         responses[-1].experiment_change.experiment.CopyFrom(
-            experiment_message(experiment, counts, wait_reason=reason)
+            experiment_message(experiment, counts, times=times_of_all, wait_reason=reason)
         )
         return one, responses, experiment.revision
 

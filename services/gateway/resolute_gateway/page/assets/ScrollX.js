@@ -1,1 +1,1 @@
-import{aR as r,t as i,v as o,f as s,l as d,q as n}from"./index.js";var c=n('<div class="scroll-x" tabindex="0" role="region"><!></div>');function f(l,e){var a=c(),t=d(a);r(t,()=>e.children),i(()=>o(a,"aria-label",e.label)),s(l,a)}export{f as S};
+import{aW as r,t as i,v as o,f as s,l as d,q as n}from"./index.js";var c=n('<div class="scroll-x" tabindex="0" role="region"><!></div>');function f(l,e){var a=c(),t=d(a);r(t,()=>e.children),i(()=>o(a,"aria-label",e.label)),s(l,a)}export{f as S};
