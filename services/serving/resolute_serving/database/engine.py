@@ -170,7 +170,9 @@ class Database:
     async def read(self, work: Work[T]) -> T:
         """Runs ``work`` and returns its result.
 
-        On SQLite it reads one snapshot, on PostgreSQL each statement has its own. It may run twice.
+        On SQLite it reads one snapshot, on PostgreSQL each statement has its own. Where the connection is
+        lost, it runs a second time from its start: it may change only what it makes itself, and returns what
+        is then kept, counted or sent.
 
         Raises:
             UnavailableError: The database cannot be reached.
