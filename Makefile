@@ -239,10 +239,13 @@ changelog: $(STAMP)
 
 AUDIT := .cache/audit
 # Known vulnerabilities of what the images of the services install, and of what the page and the clients in TypeScript are built
-# of. It asks the registries, so it wants a network.
+# of. It asks the registries, so it wants a network. A package of which a registry has no data is a failure too.
+NOT_AUDITED = { echo "make audit: what is named above has a known vulnerability, or $(1) has no data about it (mirrors often have none)" >&2; exit 1; }
 audit: $(AUDIT)/.installed
-	$(AUDIT)/bin/python -m pip_audit --requirement deploy/locks/services.txt --require-hashes --disable-pip
-	for folder in services/gateway/web clients/typescript; do npm audit --prefix $$folder --audit-level=low || exit 1; done
+	@$(AUDIT)/bin/python -m pip_audit --strict --requirement deploy/locks/services.txt --require-hashes --disable-pip \
+	  || $(call NOT_AUDITED,PyPI)
+	@for folder in services/gateway/web clients/typescript; do \
+	  npm audit --prefix $$folder --audit-level=low || $(call NOT_AUDITED,npm); done
 
 # What is in a release: every package that the services install, by version and digest, as CycloneDX.
 sbom: $(AUDIT)/.installed
