@@ -172,7 +172,7 @@ class RunExecutor:
         try:
             _allow_core_files(self._task.config)
             self._monitors.start()
-            record = replace(self._execute(), gpu_usage=self._monitors.gpu_usage())
+            record = replace(self._execute(), gpu_usage=self._monitors.gpus.stop())
             record = self._with_left_out(record)
             self._write_exit_record(record)
             self._drain()

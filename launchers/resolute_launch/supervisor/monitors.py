@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.processes import ProcessTree
-from resolute.contracts.run.gpu_usage import GpuUsage
 from resolute.runtime.gpu_readings import Gpus
 from resolute_launch.container.output import OutputCollector
 from resolute_launch.container.task import Task
@@ -54,7 +53,7 @@ class Monitors:
         self._probe = MachineProbe(
             MetadataProbe.of(task.config), notice=leave_machine, log_line=output.log_line, clock=clock
         )
-        self._gpus = GpuMeter(
+        self.gpus = GpuMeter(
             lambda: Gpus(devices, clock=clock),
             clock=clock,
             idleness=None if policy is None else Idleness(policy, report=lease.report_idle),
@@ -78,13 +77,13 @@ class Monitors:
         """Begins to watch the machine and its GPUs."""
         self._probe.start()
         if self._has_gpus:
-            self._gpus.start()
+            self.gpus.start()
         self._machine.start()
 
     def entrypoint_runs(self, tree: ProcessTree) -> None:
         """Begins to watch the processes of the entrypoint, and lets idle GPUs count."""
         self._hangs.start(tree)
-        self._gpus.entrypoint_runs()
+        self.gpus.entrypoint_runs()
 
     def entrypoint_ended(self) -> str:
         """Ends the watch of processes.
@@ -95,16 +94,12 @@ class Monitors:
         self._hangs.stop()
         return self._hangs.early_diagnosis
 
-    def gpu_usage(self) -> GpuUsage | None:
-        """Ends the reading of the GPUs; returns their usage, None if none was measured."""
-        return self._gpus.stop()
-
     def finish(self) -> None:
         """Ends the readings of the machine, and waits a short time for the last report."""
         self._machine.stop(_REPORT_SECONDS)
 
     def stop(self) -> None:
         """Ends what still runs, without waiting for reports."""
-        self._gpus.stop()
+        self.gpus.stop()
         self._machine.stop(0.0)
         self._probe.stop()

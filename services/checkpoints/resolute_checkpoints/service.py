@@ -108,7 +108,9 @@ class CheckpointsService:
                 cluster_id=environment.cluster_id,
                 media=MediaRemoval(self._database, contents, clock=clock),
             ),
-            retention=RetentionEnforcer(database=self._database, clock=clock, wake=self.collector.wake),
+            retention=RetentionEnforcer(
+                database=self._database, clock=clock, wake=self.collector.passes.wake
+            ),
             examiner=Examiner(stores=stores, workers=self._workers, clock=clock),
             imports=imports,
         )
@@ -125,13 +127,13 @@ class CheckpointsService:
 
     async def start(self) -> None:
         """Starts what works in the background."""
-        self.collector.start()
+        self.collector.passes.start()
         self._key_sweeper.start()
 
     async def stop(self) -> None:
         """Stops what works in the background, then closes the database."""
         await self._key_sweeper.stop()
-        await self.collector.stop()
+        await self.collector.passes.stop()
         await asyncio.to_thread(self._removal_workers.close)
         await asyncio.to_thread(self._verification_workers.close)
         await asyncio.to_thread(self._media_workers.close)

@@ -109,7 +109,7 @@ class HttpGateway:
         self._streams.end()
         await self._server.stop()
         await self._conversion.close()
-        self._sign_in.close()
+        self._sign_in.provider.close()
 
     def _routes(self, settings: HttpSettings, calls: BoundedCalls) -> list[Route]:
         pages = Pages(settings, document=openapi_document, files=self._files, serves=self._serves)

@@ -104,13 +104,13 @@ class SearcherService:
     async def start(self) -> None:
         """Starts to poll for changes by other replicas. Searches are loaded on demand."""
         if self._change_poller is not None:
-            self._change_poller.start()
+            self._change_poller.polls.start()
 
     async def stop(self) -> None:
         """Ends the streams, waits for pending writes, and closes the database."""
         self._notifier.close()
         if self._change_poller is not None:
-            await self._change_poller.stop()
+            await self._change_poller.polls.stop()
         await self._suggestion_worker.close()
         await self._snapshotter.close()
         for pool in (self._suggestion_pool, self._snapshot_pool, self._planning_pool, self._importance_pool):

@@ -114,12 +114,12 @@ def test_the_background_task_collects_without_being_asked_and_ends(url: str, roo
             w.clock.advance(CheckpointSettings().orphan_seconds + AGE)
             orphan = await w.begin(trial_id="", experiment_id="", run=0)
             w.clock.advance(CheckpointSettings().orphan_seconds + AGE)
-            w.collector.start()
+            w.collector.passes.start()
             deadline = asyncio.get_running_loop().time() + 5
             while await w.state(orphan) is not State.ABORTED:
                 assert asyncio.get_running_loop().time() < deadline
                 await asyncio.sleep(0.01)
-            await w.collector.stop()
+            await w.collector.passes.stop()
             assert await w.state(begun) is State.UPLOADING
             assert not [task for task in asyncio.all_tasks() if task.get_name() == "checkpoints-collector"]
 

@@ -22,7 +22,7 @@ TRIALS = [str(uuid.UUID(int=number)) for number in (1, 2)]
 
 
 def expiry(w: RegistryHarness) -> RetentionEnforcer:
-    return RetentionEnforcer(database=w.database, clock=w.clock, wake=w.collector.wake)
+    return RetentionEnforcer(database=w.database, clock=w.clock, wake=w.collector.passes.wake)
 
 
 async def documented(w: RegistryHarness) -> tuple[list[str], dict[tuple[str, int], Validation]]:

@@ -33,7 +33,7 @@ async def whole(database: Database, wanted: RetentionRequest) -> RetentionReques
 async def expire(registered: Registered, wanted: RetentionRequest) -> Sequence[str]:
     """Deletes what a policy does not keep, and returns it."""
     enforcer = RetentionEnforcer(
-        database=registered.database, clock=registered.clock, wake=registered.collector.wake
+        database=registered.database, clock=registered.clock, wake=registered.collector.passes.wake
     )
     ranked = await whole(registered.database, wanted)
     return await enforcer.apply(ranked, deletable=await enforcer.preview(ranked))

@@ -29,9 +29,9 @@ def test_the_next_look_comes_after_one_that_failed_by_a_defect(tmp_path: Path) -
     async def scenario() -> None:
         storage = Storage(Database(f"sqlite:///{tmp_path / 'searcher.sqlite'}", name="searcher"))
         poller = FailingOnce(storage, Notifier(), pause=0.001)
-        poller.start()
+        poller.polls.start()
         await wait_until_async(lambda: poller.looks > 2, seconds=60, what="the looks after the failure")
-        await poller.stop()
+        await poller.polls.stop()
         await storage.close()
 
     asyncio.run(scenario())

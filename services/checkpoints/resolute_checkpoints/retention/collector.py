@@ -38,24 +38,13 @@ class Collector:
         self._clock = clock
         self._settings = settings
         self._anything = Remembered(database, removals.any_open)
-        self._passes = PeriodicTask(
+        self.passes = PeriodicTask(
             self.collect,
             name="checkpoints-collector",
             seconds=settings.collect_seconds,
             failures=LoggedBackoff(_log, "a pass failed"),
         )
-
-    def wake(self) -> None:
-        """Makes the next pass begin at once: there is something to remove."""
-        self._passes.wake()
-
-    def start(self) -> None:
-        """Begins to make passes."""
-        self._passes.start()
-
-    async def stop(self) -> None:
-        """Makes no more passes; one that is cut short is made up for by the next start."""
-        await self._passes.stop()
+        """Calls ``collect`` from time to time. The next start repeats a pass that ``stop`` interrupted."""
 
     async def collect(self) -> int:
         """Makes one pass.

@@ -42,11 +42,7 @@ class BrowserSignIn:
         self._cookie = Cookie(settings.cluster_id)
         self._device = Cookie(settings.cluster_id, purpose="-device")
         self.provider = ProviderSignIn(self._calls, settings, session=self._cookie)
-        """Signs browsers in with the OpenID provider."""
-
-    def close(self) -> None:
-        """Ends what asks the provider."""
-        self.provider.close()
+        """Signs browsers in with the OpenID provider; to be closed."""
 
     def authorized(self, scope: Scope) -> Scope:
         """The call of a page of this origin, with the token of the browser's session.

@@ -10,7 +10,7 @@ import grpc
 from resolute.api.gateway.v1 import gateway_service_pb2 as pb
 from resolute.api.gateway.v1 import gateway_service_pb2_grpc as rpc
 from resolute_gateway.watch.merged import MergedWatches
-from resolute_serving.server.service import Blueprint, Environment, Service
+from resolute_serving.server.service import Blueprint, Environment
 
 _PASSED = ("authorization", "x-resolute-")
 
@@ -62,10 +62,5 @@ class GatewayService:
         self._watches.close()
 
 
-def create(environment: Environment) -> Service:
-    """Makes the service."""
-    return GatewayService(environment)
-
-
-BLUEPRINT = Blueprint(name="gateway", package="", create=create)
+BLUEPRINT = Blueprint(name="gateway", package="", create=GatewayService)
 """The gateway's own service. It owns no database."""

@@ -13,7 +13,6 @@ from typing import Any
 from resolute_searcher.log.events import (
     Extended,
     MethodEvent,
-    Retried,
     Started,
     Suggested,
     TrialClosed,
@@ -79,20 +78,12 @@ class ModelSearch:
 
     def absorb(self, event: MethodEvent) -> None:
         """Adds metrics to rungs and requests suggestions for new trials."""
+        self._bracket.record(event, self._halving)
         match event:
             case ValidationCompleted(trial_key, metric, length):
                 self._facts.append((self._numbers[trial_key], length, metric))
-                self._bracket.report(trial_key, self._halving.cost(metric))
-            case TrialExited(trial_key, reason):
-                if reason.invalid:
-                    self._bracket.forget(trial_key)
-                else:
-                    self._bracket.record_exit(trial_key)
+            case TrialExited(trial_key):
                 self._facts.append((self._numbers[trial_key], None, FAILED))
-            case TrialClosed():
-                self._bracket.ended += 1
-            case Retried(trial_key):
-                self._bracket.retry(trial_key)
             case Extended(max_trials, max_length):
                 self._extend(max_trials, max_length)
             case Suggested(_, _, notes):

@@ -34,20 +34,13 @@ class ChangePoller:
         self._storage = storage
         self._notifier = notifier
         self._seen: dict[str, str] = {}
-        self._looks = PeriodicTask(
+        self.polls = PeriodicTask(
             self.poll,
             name="searcher-change-poller",
             seconds=pause,
             failures=LoggedBackoff(_log, "followers may receive changes by other replicas late"),
         )
-
-    def start(self) -> None:
-        """Starts polling."""
-        self._looks.start()
-
-    async def stop(self) -> None:
-        """Stops polling."""
-        await self._looks.stop()
+        """Calls ``poll`` from its start to its stop."""
 
     async def poll(self) -> None:
         """Wakes the followers of searches that changed since the last poll, and new followers."""

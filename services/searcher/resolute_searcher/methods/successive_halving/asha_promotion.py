@@ -10,7 +10,6 @@ from resolute_searcher.log.events import (
     MethodEvent,
     Retried,
     Started,
-    TrialClosed,
     TrialExited,
     ValidationCompleted,
 )
@@ -40,18 +39,11 @@ class AsyncHalvingSearch:
 
     def absorb(self, event: MethodEvent) -> None:
         """Adds metrics to rungs."""
+        self._bracket.record(event, self._halving)
         match event:
-            case ValidationCompleted(trial_key, metric):
-                self._bracket.report(trial_key, self._halving.cost(metric))
-            case TrialExited(trial_key, reason) if reason.invalid:
-                self._bracket.forget(trial_key)
+            case TrialExited(reason=reason) if reason.invalid:
                 self._closed_out = 0
-            case TrialExited(trial_key):
-                self._bracket.record_exit(trial_key)
-            case TrialClosed():
-                self._bracket.ended += 1
-            case Retried(trial_key):
-                self._bracket.retry(trial_key)
+            case Retried():
                 self._closed_out = 0
             case Extended(max_trials, max_length):
                 self._extend(max_trials, max_length)

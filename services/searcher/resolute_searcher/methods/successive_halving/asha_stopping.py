@@ -8,9 +8,7 @@ from typing import Any
 from resolute_searcher.log.events import (
     Extended,
     MethodEvent,
-    Retried,
     Started,
-    TrialClosed,
     TrialExited,
     ValidationCompleted,
 )
@@ -40,19 +38,9 @@ class StoppingHalvingSearch:
 
     def absorb(self, event: MethodEvent) -> None:
         """Adds metrics to rungs."""
-        match event:
-            case ValidationCompleted(trial_key, metric):
-                self._bracket.report(trial_key, self._halving.cost(metric))
-            case TrialExited(trial_key, reason) if reason.invalid:
-                self._bracket.forget(trial_key)
-            case TrialExited(trial_key):
-                self._bracket.record_exit(trial_key)
-            case TrialClosed():
-                self._bracket.ended += 1
-            case Retried(trial_key):
-                self._bracket.retry(trial_key)
-            case Extended(max_trials, max_length):
-                self._extend(max_trials, max_length)
+        self._bracket.record(event, self._halving)
+        if isinstance(event, Extended):
+            self._extend(event.max_trials, event.max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Continues or closes the trial that reported; creates another for each that ends."""

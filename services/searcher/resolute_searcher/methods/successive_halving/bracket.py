@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from resolute_searcher.log.events import (
+    MethodEvent,
+    Retried,
+    TrialClosed,
+    TrialExited,
+    ValidationCompleted,
+)
 from resolute_searcher.methods.successive_halving.rung import Rung
-from resolute_searcher.spec.halving import WORST
+from resolute_searcher.spec.halving import WORST, Halving
 
 
 @dataclass(slots=True)
@@ -61,6 +68,20 @@ class BracketState:
     def ended_and_counted(self) -> int:
         """The number of ended trials, without those whose hyperparameters were refused."""
         return self.ended - self.invalid
+
+    def record(self, event: MethodEvent, halving: Halving) -> None:
+        """Updates trials and rungs with an event of a trial. Other events change nothing here."""
+        match event:
+            case ValidationCompleted(trial_key, metric):
+                self.report(trial_key, halving.cost(metric))
+            case TrialExited(trial_key, reason) if reason.invalid:
+                self.forget(trial_key)
+            case TrialExited(trial_key):
+                self.record_exit(trial_key)
+            case TrialClosed():
+                self.ended += 1
+            case Retried(trial_key):
+                self.retry(trial_key)
 
     def begin(self, trial_key: str) -> None:
         """Adds a trial without work."""
