@@ -20,6 +20,9 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     # With it, gRPC takes megabytes of each stream in advance: those of clients that read nothing would
     # gather here, 30 MB for each follower of a long log.
     ("grpc.http2.bdp_probe", 0),
+    # What it takes of a stream before its client has read what came last. A client that reads is sent whole
+    # messages as before: gRPC asks for the rest of one as soon as somebody waits for it.
+    ("grpc.http2.lookahead_bytes", 16 << 10),
 )
 _PREFIX = "/resolute.api."
 _OWN_PREFIX = "/resolute.api.gateway."

@@ -142,4 +142,5 @@ def test_little_of_a_stream_gathers_whose_client_reads_nothing() -> None:
         await backends.close()
         return handler.sent[b"unread"]
 
-    assert 0 < asyncio.run(scenario()) < 1 << 20
+    # One message is on its way to the client, and the next waits in the service.
+    assert 0 < asyncio.run(scenario()) < 200_000
