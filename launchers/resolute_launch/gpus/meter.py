@@ -17,7 +17,7 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class MeasuredGpus(Protocol):
-    """The GPUs of a run."""
+    """The GPUs of a run: those of the driver, or readings of a test."""
 
     def use(self) -> Sequence[GpuUse]:
         """Returns how much each works, always in the same order."""

@@ -19,7 +19,7 @@ _POLL_SECONDS = 30.0
 
 
 class SearchClient(Protocol):
-    """The calls by which a client drives a search."""
+    """The calls by which a client drives a search: on a cluster, or a script of events in tests."""
 
     def poll(self, *, wait: float) -> PendingEvents:
         """Returns the events that wait for an answer; waits some seconds for one."""

@@ -17,7 +17,7 @@ from resolute_serving.context import Principal, ServiceAccount, TrialRun
 
 
 def require_author(principal: Principal, checkpoint: Checkpoint, *, run: int) -> None:
-    """Makes sure that the caller speaks for the run that began the checkpoint.
+    """Checks that the caller is the run that began the checkpoint.
 
     Raises:
         PermissionDeniedError: It is another trial's, or a later run's.
@@ -37,7 +37,7 @@ def require_author(principal: Principal, checkpoint: Checkpoint, *, run: int) ->
 def require_uploading(
     connection: Connection, checkpoint_id: str, principal: Principal, *, lock: bool
 ) -> Checkpoint:
-    """Reads a checkpoint, without its files, that the caller is about to write.
+    """Reads a checkpoint, without its files, and checks that the caller may write it.
 
     Raises:
         IllegalTransitionError: It is not being uploaded.
@@ -54,7 +54,7 @@ def require_uploading(
 
 
 def require_editor(connection: Connection, principal: Principal, checkpoint: Checkpoint) -> None:
-    """Makes sure that the caller may change or delete the checkpoint.
+    """Checks that the caller may change or delete the checkpoint.
 
     Raises:
         PermissionDeniedError: It belongs to another experiment than the trial that calls.
@@ -67,7 +67,7 @@ def require_editor(connection: Connection, principal: Principal, checkpoint: Che
 
 
 def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
-    """Makes sure that the caller may see the checkpoint.
+    """Checks that the caller may read the checkpoint.
 
     Raises:
         NotFoundError: It is not committed and not the caller's.
@@ -86,14 +86,14 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
 
 
 def can_see_uploads(principal: Principal, trial_ids: Collection[str]) -> bool:
-    """Whether the caller sees the trials' checkpoints that are not committed: that trial and services do."""
+    """Returns whether the caller, a trial or a service, may see checkpoints that are not committed."""
     if isinstance(principal, TrialRun):
         return set(trial_ids) == {principal.trial_id}
     return isinstance(principal, ServiceAccount)
 
 
 def require_files(checkpoint: Checkpoint) -> None:
-    """Makes sure that the checkpoint's files are there to be read or deleted.
+    """Checks that the checkpoint is in a state in which it has files.
 
     Raises:
         NotFoundError: They are deleted, or were never committed.

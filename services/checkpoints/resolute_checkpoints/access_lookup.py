@@ -30,11 +30,11 @@ class RegistryAccessLookup:
         self._experiments = experiments
 
     async def roles(self, user: User) -> Mapping[int, Role]:
-        """The roles of a user in single workspaces, by their ids."""
+        """Returns the roles of a user in single workspaces, by workspace id."""
         return await self._experiments.roles(user)
 
     async def workspaces(self, resources: Collection[Resource]) -> Mapping[Resource, int]:
-        """The ids of the workspaces that objects belong to; what does not exist is left out."""
+        """Returns the workspace id of each object. Objects that do not exist are left out."""
         checkpoints = {each.key: each for each in resources if each.kind is Kind.CHECKPOINT}
         named_models = [each for each in resources if each.kind in _MODELS]
         others = {each for each in resources if each.kind is not Kind.CHECKPOINT and each.kind not in _MODELS}

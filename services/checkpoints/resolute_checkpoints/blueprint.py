@@ -10,7 +10,7 @@ from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:
-    """Makes the service with settings from the process's environment."""
+    """Creates the service with settings from environment variables."""
     return CheckpointsService(environment, settings=CheckpointSettings.from_environment(os.environ))
 
 

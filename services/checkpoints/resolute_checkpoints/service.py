@@ -122,16 +122,16 @@ class CheckpointsService:
         add_MediaServiceServicer_to_server(self._media, server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Returns how much waits to be written."""
+        """Returns the number of waiting writes."""
         return await self._database.gauges()
 
     async def start(self) -> None:
-        """Starts what works in the background."""
+        """Starts the background tasks."""
         self.collector.passes.start()
         self._key_sweeper.start()
 
     async def stop(self) -> None:
-        """Stops what works in the background, then closes the database."""
+        """Stops the background tasks, then closes the database."""
         await self._key_sweeper.stop()
         await self.collector.passes.stop()
         await asyncio.to_thread(self._removal_workers.close)

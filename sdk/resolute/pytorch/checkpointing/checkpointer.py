@@ -27,13 +27,13 @@ class CheckpointContents(Protocol):
     """Whether a checkpoint of one rank alone is none."""
 
     def capture(self, step: int) -> Mapping[str, Any]:
-        """Returns this rank's state after so many batches."""
+        """Returns this rank's state after a number of batches."""
 
     def write(self, directory: Path, state: Mapping[str, Any], *, step: int) -> None:
-        """Writes this rank's files, and tells callbacks that they are written."""
+        """Writes this rank's files, then calls callbacks."""
 
     def load(self, directory: Path, *, resumes: bool) -> None:
-        """Takes up what was written; the position in training only if the trial continues where it was."""
+        """Restores the files; the position in training only if the trial resumes."""
 
 
 class Checkpointer:
@@ -63,7 +63,7 @@ class Checkpointer:
         self._from_trainer = from_trainer
 
     def save(self, progress: Progress, *, chief_only: bool = False) -> str | None:
-        """Makes a checkpoint; every rank calls.
+        """Saves a checkpoint; every rank calls it.
 
         Args:
             progress: How far training is.
@@ -96,7 +96,7 @@ class Checkpointer:
         return uuid
 
     def load(self, directory: Path, progress: Progress) -> None:
-        """Takes up a checkpoint. Of another trial it takes the weights and other state, but no counters.
+        """Restores a checkpoint; if another trial saved it, without the counters.
 
         Raises:
             InvalidCheckpointException: It is another model's.
@@ -108,7 +108,7 @@ class Checkpointer:
             trial_state.restore(progress)
 
     def _write_description(self, directory: Path, progress: Progress) -> None:
-        """Writes how far training is, of which class the trial is, and the code of that."""
+        """Writes the progress of training, the name of the trial's class, and its code."""
         context = self._context
         state = TrialState.of(progress, trial_id=context.get_trial_id(), seed=context.get_trial_seed())
         state.write(directory)

@@ -26,7 +26,7 @@ def derived_seed(seed: int, *numbers: int) -> int:
 
 
 class EpochAwareSampler(Protocol):
-    """A sampler whose order depends only on the number of the epoch."""
+    """A sampler whose order depends only on the number of the epoch: ours, torch's or the script's."""
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next pass."""

@@ -65,7 +65,7 @@ class BlobStore(Protocol):
     """
 
     def require_free(self, checkpoint_id: str) -> None:
-        """Makes sure that a checkpoint can be begun: nothing is stored under its name, and there is room.
+        """Checks that a checkpoint can be begun: nothing has its name in the store, and there is space.
 
         Raises:
             AlreadyExistsError: Something is stored there, which the checkpoint would take for its own.
@@ -73,28 +73,28 @@ class BlobStore(Protocol):
         """
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
-        """Returns URLs to put files to.
+        """Returns URLs to upload files to.
 
         Raises:
             FailedPreconditionError: The store takes files in place, not by URL.
         """
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
-        """Puts the parts of multipart uploads together. Safe to repeat."""
+        """Completes multipart uploads. Idempotent."""
 
     def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
-        """Removes the parts of multipart uploads that will not be completed. Safe to repeat."""
+        """Aborts multipart uploads that will not be completed. Idempotent."""
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
-        """Returns a URL for each file, in order; nothing when the store gives none."""
+        """Returns a download URL for each file, in order; empty if the store has no URLs."""
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
-        """Names the files that are missing or not of the size that their writer says."""
+        """Returns the files that are missing or do not have the size that their writer reported."""
 
     def damaged(
         self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]
     ) -> Sequence[Fault]:
-        """Names the files whose content differs from their digest, as far as the store can tell.
+        """Returns the files whose content is known to differ from their digest.
 
         Args:
             checkpoint_id: The checkpoint.
@@ -110,7 +110,7 @@ class BlobStore(Protocol):
         """
 
     def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
-        """Removes a checkpoint with everything in it. One that is not there is removed already.
+        """Removes a checkpoint and all its files. Idempotent.
 
         Args:
             checkpoint_id: The checkpoint.
@@ -119,7 +119,7 @@ class BlobStore(Protocol):
         """
 
     def write_other(self, directory: str, name: str, content: bytes) -> None:
-        """Writes a file of a directory in which no checkpoint is; it is durable once this returns.
+        """Writes a file outside of checkpoints; it is durable when the call returns.
 
         It takes the place of an earlier one in one step. ``open`` reads it, with the directory as the
         checkpoint.
@@ -135,7 +135,7 @@ class BlobStore(Protocol):
         """
 
     def remove_others(self, directory: str) -> None:
-        """Removes a directory in which no checkpoint is, such as of TensorBoard files. Safe to repeat.
+        """Removes a directory outside of checkpoints, such as of TensorBoard files. Idempotent.
 
         Args:
             directory: Its path below the storage.
@@ -149,7 +149,7 @@ class BlobStore(Protocol):
 
 
 def taken(checkpoint_id: str, place: str) -> AlreadyExistsError:
-    """Says that something else is stored where a checkpoint would be."""
+    """Returns the error that something else is stored at a checkpoint's place."""
     return AlreadyExistsError(
         f"checkpoint {checkpoint_id} cannot be begun: {place} is in use by something else; "
         "choose another identifier",
@@ -158,7 +158,7 @@ def taken(checkpoint_id: str, place: str) -> AlreadyExistsError:
 
 
 def faults(store: BlobStore, checkpoint_id: str, files: Sequence[File]) -> list[Fault]:
-    """Looks for files where their bytes lie, with one look under each name.
+    """Compares files with their stored sizes; lists each stored checkpoint once.
 
     Args:
         store: The store.

@@ -45,7 +45,7 @@ class DirectoryStore:
         self._known = known or KnownDigests()
 
     def require_free(self, checkpoint_id: str) -> None:
-        """Looks for a directory of the checkpoint's name, and asks the file system for its room."""
+        """Checks that no directory has the checkpoint's name, and that the file system has space."""
         with file_system_errors(self._root):
             base = self._base(checkpoint_id)
             if os.path.lexists(base):
@@ -53,13 +53,13 @@ class DirectoryStore:
             _require_room(base.parent)
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
-        """Always refuses: files are written in place."""
+        """Raises an error: files are written in place."""
         raise FailedPreconditionError(
             f"checkpoint {checkpoint_id} lies in a directory; write its files to {self._root / checkpoint_id}"
         )
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
-        """Refuses multipart uploads, which a directory has none of."""
+        """Raises an error if there are multipart uploads, which a directory does not support."""
         if uploads:
             raise InvalidArgumentError(
                 f"checkpoint {checkpoint_id} lies in a directory, which takes no multipart uploads; "
@@ -74,7 +74,7 @@ class DirectoryStore:
         return ()
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
-        """Names the files that are missing, lead out of the checkpoint, or have another size."""
+        """Returns the files that are missing, link out of the checkpoint, or have another size."""
         with file_system_errors(self._root):
             self._require_root()
             inspection = _Inspection(self._base(checkpoint_id))
@@ -84,7 +84,7 @@ class DirectoryStore:
     def damaged(
         self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]
     ) -> Sequence[Fault]:
-        """Reads files and names those whose content differs from their digest."""
+        """Reads files and returns those whose content differs from their digest."""
         return [
             Fault(file.path, "has another content than its digest says")
             for file in files
@@ -132,7 +132,7 @@ class DirectoryStore:
             _remove_tree(base)
 
     def write_other(self, directory: str, name: str, content: bytes) -> None:
-        """Writes a file beside its place and moves it there; the first one makes the storage's directory."""
+        """Writes a file atomically; the first one creates the storage's directory."""
         with file_system_errors(self._root):
             base = self._own_directory(directory)
             base.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def _compare(file: File, facts: os.stat_result) -> Fault | None:
 
 
 def _inside(base: Path, real: str) -> tuple[str, ...] | None:
-    """The parts of a resolved path below ``base``; None if it lies elsewhere."""
+    """Returns the parts of a resolved path below ``base``; None if it is outside."""
     try:
         return Path(real).relative_to(base).parts
     except ValueError:
@@ -235,7 +235,7 @@ def _open_file(base: Path, parts: Sequence[str]) -> int:
 
 @contextmanager
 def _parent(base: Path, parts: Sequence[str]) -> Iterator[int]:
-    """Opens the directory of the last part, through directories that are no links."""
+    """Opens the parent directory of a path, without following links."""
     directory = os.open(base, _DIRECTORY)
     try:
         for part in parts[:-1]:

@@ -50,7 +50,7 @@ class StoreFactory:
         self._known = KnownDigests()
 
     def open(self, storage: Storage, *, listed: bool = False) -> BlobStore:
-        """Returns the store of some storage; nothing is asked of it yet.
+        """Returns the store of a storage, without a request to it.
 
         To be called in a thread of its own, as the store's methods are: it follows the links of a directory,
         and a file system that is away may hold that for ever.
@@ -69,7 +69,7 @@ class StoreFactory:
         return self._directory(storage, listed=listed)
 
     def admit(self, storage: Storage, *, below_roots: bool = False) -> None:
-        """Makes sure that a config may name a storage, whether or not the service can reach it.
+        """Checks that a config may name a storage, also one that the service cannot reach.
 
         Args:
             storage: The storage.
@@ -114,7 +114,7 @@ class StoreFactory:
             return self._stores[key]
 
     def _open(self, storage: BucketStorage) -> Store:
-        """Opens a store, once the address that a trial named is found to be harmless."""
+        """Opens a store, after checking the address if a trial named it."""
         provider, endpoint_url = storage.provider, storage.endpoint_url
         if provider is Provider.GCS and endpoint_url:
             message = f"{_ENDPOINT} is {endpoint_url!r}; leave it out for Google Cloud Storage"

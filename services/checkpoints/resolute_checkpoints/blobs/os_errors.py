@@ -12,7 +12,7 @@ from resolute.errors import FailedPreconditionError, QuotaError, UnavailableErro
 
 @contextmanager
 def file_system_errors(place: Path) -> Iterator[None]:
-    """Turns failures of the file system into errors that name the place and the remedy.
+    """Converts errors of the file system into errors that name the path and a remedy.
 
     Raises:
         FailedPreconditionError: The service may not touch the files.

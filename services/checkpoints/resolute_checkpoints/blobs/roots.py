@@ -48,7 +48,7 @@ class Roots:
         return bool(self.buckets) and EVERY_BUCKET not in self.buckets
 
     def require_directory(self, path: Path, *, listed: bool = False, below_roots: bool = False) -> None:
-        """Makes sure that checkpoints may be stored in a directory.
+        """Checks that checkpoints may be stored in a directory.
 
         Args:
             path: The directory.
@@ -78,7 +78,7 @@ class Roots:
             )
 
     def require_nameable(self, path: Path) -> None:
-        """Makes sure that a directory is no workspace's, and leads to none: runs are given that of theirs.
+        """Checks that a directory is not in a workspace's directory: runs get their own workspace's.
 
         Raises:
             PermissionDeniedError: Neither a config nor a script may name it.
@@ -90,7 +90,7 @@ class Roots:
             )
 
     def require_bucket(self, storage: BucketStorage, *, address: str, listed: bool) -> None:
-        """Makes sure that checkpoints may be stored in a bucket.
+        """Checks that checkpoints may be stored in a bucket.
 
         Args:
             storage: The bucket.

@@ -77,7 +77,7 @@ def _read(descriptor: int, algorithm: str, wanted: Callable[[], bool]) -> str:
 
 
 def can_compute(digest: str) -> bool:
-    """Whether digests of the kind of this one can be computed here; an empty one cannot."""
+    """Returns whether the algorithm of a digest is available here; False for an empty digest."""
     try:
         new_hash(digest.partition(":")[0])
     except FailedPreconditionError:
@@ -102,7 +102,7 @@ class Verifier:
     async def damaged(
         self, store: BlobStore, checkpoint_id: str, files: Sequence[File], *, storage: Storage, caller: str
     ) -> list[Fault]:
-        """Names the files whose content is not what their writer committed. Ends when its caller does.
+        """Returns the files whose content differs from what was committed. Stops when cancelled.
 
         Args:
             store: Where the files are; they are there, with their sizes.
@@ -129,7 +129,7 @@ class Verifier:
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[File]]:
-    """Cuts files into parts that several threads take in turn, beside those of other checkpoints."""
+    """Divides files into parts that threads process in turn with those of other checkpoints."""
     batch: list[File] = []
     size = 0
     for file in files:

@@ -41,7 +41,7 @@ class BlobWorkers:
         return await asyncio.wrap_future(await self._submit(work, of))
 
     async def open(self, work: Callable[[], BinaryIO], *, of: object) -> BinaryIO:
-        """Runs work that opens a stream; the stream is closed if its caller is gone."""
+        """Runs work that opens a stream; closes the stream if its caller was cancelled."""
         future = await self._submit(work, of)
         try:
             return await asyncio.wrap_future(future)
@@ -50,7 +50,7 @@ class BlobWorkers:
             raise
 
     def close_later(self, stream: BinaryIO) -> None:
-        """Closes a stream in a thread: a read may be under way there, and is waited for."""
+        """Closes a stream in a thread, after a read in progress."""
         try:
             closing = self._executor.submit(stream.close)
         except RuntimeError:
@@ -59,7 +59,7 @@ class BlobWorkers:
             closing.add_done_callback(lambda future: stream.close() if future.cancelled() else None)
 
     def close(self) -> None:
-        """Lets the work under way end, drops what has not begun. Blocks until then."""
+        """Waits for running work, and drops work that has not begun."""
         self._executor.shutdown(cancel_futures=True)
 
     async def _submit(self, work: Callable[[], T], of: object) -> Future[T]:

@@ -20,7 +20,7 @@ _ANYBODY_WRITES = stat.S_IWOTH | stat.S_IXOTH
 def make_workspace_directory(
     stores: StoreFactory, directory: str, *, cluster_id: str, workspace_id: int
 ) -> str:
-    """Makes that of a workspace, with the owner and the mode of the one that it is in. Safe to repeat.
+    """Creates the directory of a workspace, with its parent's owner and mode. Idempotent.
 
     Args:
         stores: Knows where checkpoints may lie.
@@ -43,7 +43,7 @@ def make_workspace_directory(
 
 
 def _make(root: Path, names: tuple[str, ...]) -> None:
-    """Makes directories, each in the one before; none of them may be a link.
+    """Creates nested directories, none of which may be a link.
 
     An engine mounts what the last path leads to, and a user who could once write to the first directory may
     have left a link to anywhere on the engine's machine.

@@ -64,12 +64,12 @@ class File:
     name."""
 
     def home_in(self, checkpoint_id: str) -> Home:
-        """Where the bytes of a file of that checkpoint are stored."""
+        """Returns where the bytes of the file are stored: its home, or its path in that checkpoint."""
         return self.home or Home(checkpoint_id, self.path)
 
     @property
     def is_directory(self) -> bool:
-        """Whether it stands for a directory."""
+        """Whether the entry is a directory."""
         return self.path.endswith("/")
 
 
@@ -152,7 +152,7 @@ class Checkpoint:
         return f"checkpoint {self.checkpoint_id}"
 
     def cannot_become(self, state: State, *, remedy: str = "") -> IllegalTransitionError:
-        """Makes the error for a transition that its state does not allow."""
+        """Returns the error for a transition that its state does not allow."""
         return IllegalTransitionError.between(
             str(self), from_state=self.state.value, to_state=state.value, remedy=remedy
         )

@@ -11,7 +11,7 @@ _SIZES = {"md5": 16, "sha256": 32, "blake2b": 64, "blake3": 32}
 
 
 def check_digest(digest: str, *, field: str) -> str:
-    """Returns a digest as it was sent. Algorithms that are unknown here are kept as well.
+    """Checks and returns a digest. Algorithms that are unknown here are accepted.
 
     Raises:
         InvalidArgumentError: It is not written as ``algorithm:hex``, or has the wrong length.

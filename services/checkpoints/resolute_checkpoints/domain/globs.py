@@ -16,7 +16,7 @@ _TOKENS = re.compile(
 
 
 def compile_globs(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Makes a test of whether a path matches one of some patterns.
+    """Returns a function that tests whether a path matches one of some patterns.
 
     ``*`` and ``?`` stop at slashes, ``**`` does not, ``**/`` stands for any folders or none, and ``[…]`` for
     one of some characters. A pattern must match the whole path; a trailing slash does not count.

@@ -34,7 +34,7 @@ class Manifest:
 
     @classmethod
     def checked(cls, files: Sequence[File], metadata: Mapping[str, Any]) -> Manifest:
-        """Checks what was sent.
+        """Checks the files of a request.
 
         Raises:
             InvalidArgumentError: A path, size or digest is wrong, a path is there twice, there are too many
@@ -58,14 +58,14 @@ class Manifest:
         )
 
     def placed(self, held: Sequence[File]) -> Manifest:
-        """The same manifest, with homes for those files that are held for the checkpoint."""
+        """Returns the manifest, with homes for the files that are held for the checkpoint."""
         homes = {(file.path, file.size, file.digest): file.home for file in held}
         placed = (replace(f, home=homes.get((f.path, f.size, f.digest))) for f in self.files)
         return replace(self, files=tuple(placed)) if homes else self
 
 
 def message_bytes(files: Sequence[File]) -> int:
-    """About how many bytes the files take in a response."""
+    """Returns the approximate size of the files in a response, in bytes."""
     return sum(_message_bytes(file) for file in files)
 
 

@@ -134,7 +134,7 @@ class ModelFilter:
 
 
 def check_name(name: str, *, field: str = "model.name") -> str:
-    """Returns the name of a model as it was sent.
+    """Checks and returns the name of a model.
 
     Raises:
         InvalidArgumentError: It is empty, too long, or a number, which would name another model.
@@ -151,7 +151,7 @@ def check_name(name: str, *, field: str = "model.name") -> str:
 
 
 def check_text(text: str, *, field: str, most: int = _MAX_TEXT_BYTES) -> str:
-    """Returns a text as it was sent.
+    """Checks and returns a text.
 
     Raises:
         InvalidArgumentError: It is too long.
@@ -162,7 +162,7 @@ def check_text(text: str, *, field: str, most: int = _MAX_TEXT_BYTES) -> str:
 
 
 def check_labels(labels: Sequence[str], *, field: str) -> tuple[str, ...]:
-    """Returns labels sorted, each once.
+    """Checks labels and returns them sorted, without repetitions.
 
     Raises:
         InvalidArgumentError: There are too many, or one is empty or too long.

@@ -7,7 +7,7 @@ from resolute_serving.validation import invalid
 
 
 def check_path(path: str, *, field: str) -> str:
-    """Returns a path as it was sent.
+    """Checks and returns a path.
 
     Args:
         path: Relative, parts joined by slashes; a directory's ends in one.

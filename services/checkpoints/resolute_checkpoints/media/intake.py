@@ -48,7 +48,7 @@ class _Plan:
 
     @property
     def unwritten(self) -> Mapping[str, Item]:
-        """Those whose contents have to be written, by digest."""
+        """The objects whose contents must be written, by digest."""
         return {
             item.digest: item
             for item in self.fitted.kept
@@ -73,7 +73,7 @@ class Intake:
         self._workspaces = WorkspaceUsage(database, MEDIA_INTAKE.trials, limits=limits.bytes, clock=clock)
 
     async def ingest(self, batch: Batch, *, workspace: int, listed: bool) -> Outcome:
-        """Stores what is new of a batch, as far as the limits allow.
+        """Stores the new media of a batch, up to the limits.
 
         Args:
             batch: Media of one source.
@@ -114,7 +114,7 @@ class Intake:
 def _plan(
     connection: Connection, batch: Batch, limits: MediaLimits, *, workspace_room: int | None
 ) -> _Plan | None:
-    """Decides what is stored of a batch; None where its experiment was deleted."""
+    """Selects what is stored of a batch; None if its experiment was deleted."""
     admission = MEDIA_INTAKE.admit(connection, batch.origin)
     if admission is None:
         return None
@@ -145,7 +145,7 @@ def _stored(connection: Connection, admission: Admission, items: Sequence[Item],
 def known_contents(
     connection: Connection, experiment_key: int, digests: Sequence[str]
 ) -> Mapping[str, int | None]:
-    """Which of some contents an experiment has, with the place where each lies."""
+    """Returns the contents that an experiment has already, with the location of each."""
     known: dict[str, int | None] = {}
     for at in range(0, len(digests), _DIGESTS_AT_ONCE):
         some = digests[at : at + _DIGESTS_AT_ONCE]
@@ -210,7 +210,7 @@ def _record(
 
 
 def _place(connection: Connection, batch: Batch, experiment_key: int) -> int:
-    """The row of the storage of a batch; made with the first large content that goes there."""
+    """Returns the row of a batch's storage; its first large content creates the row."""
     values = {"experiment_key": experiment_key, "storage": encode_storage(batch.place)}
     query = sa.select(media_places.c.place_key).filter_by(**values)
     known = connection.execute(query.limit(1)).scalar_one_or_none()

@@ -50,7 +50,7 @@ class Fitted:
 
 
 def fit(items: Sequence[Item], stored: Stored, room: Room, limits: MediaLimits) -> Fitted:
-    """Parts media by whether they fit. The same content counts once in an experiment.
+    """Divides media into those that fit and the rest. A content counts once in an experiment.
 
     Args:
         items: The media, in order.

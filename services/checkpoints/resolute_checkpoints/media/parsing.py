@@ -22,7 +22,7 @@ _UNKNOWN = media_pb2.MEDIA_KIND_UNSPECIFIED
 
 
 def parse_batch(request: api.IngestMediaRequest, *, storage: Storage | None) -> Batch:
-    """Reads a batch; objects that break a rule become refusals.
+    """Converts a batch; invalid objects become refusals.
 
     Args:
         request: The request.
@@ -55,7 +55,7 @@ def parse_batch(request: api.IngestMediaRequest, *, storage: Storage | None) -> 
 
 
 def to_kind(number: media_pb2.MediaKind.ValueType) -> MediaKind:
-    """Reads a kind.
+    """Converts a kind.
 
     Raises:
         InvalidArgumentError: There is none, or it is not known here.

@@ -37,7 +37,7 @@ _BY_STEPS = Ordering(
 
 
 def list_names(connection: Connection, trial_ids: Sequence[str]) -> list[api.ListMediaNamesResponse.Name]:
-    """The names under which trials have logged, by trial, name and kind."""
+    """Returns the names under which trials have logged media, by trial, name and kind."""
     query = (
         sa.select(
             _trials.c.trial_id,
@@ -67,7 +67,7 @@ def list_names(connection: Connection, trial_ids: Sequence[str]) -> list[api.Lis
 
 
 def list_dropped(connection: Connection, trial_ids: Sequence[str]) -> list[api.DroppedMedia]:
-    """What was dropped of each of some trials; nothing for those of which nothing was."""
+    """Returns the dropped media of trials; trials without any are left out."""
     query = (
         sa.select(_trials)
         .select_from(_known)
@@ -81,7 +81,7 @@ def list_dropped(connection: Connection, trial_ids: Sequence[str]) -> list[api.D
 
 
 def to_dropped(trial_id: str, usage: Usage) -> api.DroppedMedia:
-    """Writes what was dropped of a trial."""
+    """Converts the dropped media of a trial to a message."""
     return api.DroppedMedia(
         trial_id=trial_id,
         count=usage.dropped,
@@ -93,7 +93,7 @@ def to_dropped(trial_id: str, usage: Usage) -> api.DroppedMedia:
 def list_media(
     connection: Connection, trial_id: str, request: api.ListMediaRequest
 ) -> tuple[list[media_pb2.Media], str]:
-    """A page of a trial's media by steps, and the token of the next page.
+    """Returns a page of a trial's media by steps, and the token of the next page.
 
     Raises:
         InvalidArgumentError: The kind, the size or the token is wrong.
@@ -108,7 +108,7 @@ def list_media(
 
 
 def find(connection: Connection, trial_id: str, media_id: int) -> tuple[media_pb2.Media, str, Storage | None]:
-    """Finds one object of a trial.
+    """Returns one object of a trial.
 
     Returns:
         The object, the UUID of its experiment, and where its content is stored; None if the object has it.

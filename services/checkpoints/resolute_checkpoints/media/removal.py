@@ -33,7 +33,7 @@ class Removal:
         self._clock = clock
 
     async def delete_experiment(self, experiment_id: str) -> None:
-        """Removes everything of an experiment; what was begun is finished when called again.
+        """Removes all media of an experiment. After a failure, a repeated call continues.
 
         Raises:
             FailedPreconditionError: A store refuses the service.

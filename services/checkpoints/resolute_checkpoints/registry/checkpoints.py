@@ -171,7 +171,7 @@ class Registry:
         return given
 
     async def commit_owner(self, checkpoint_id: str, *, run: int, principal: Principal) -> str:
-        """Names the trial of a checkpoint that the caller is about to commit; the checkpoint if it has none.
+        """Returns the trial of a checkpoint to commit, or the checkpoint's UUID if it has no trial.
 
         Raises:
             IllegalTransitionError: It is not being uploaded, and never was committed.
@@ -285,7 +285,7 @@ class Registry:
         return await self._database.read(work)
 
     async def storage_refusal(self, storage: Storage, *, below_roots: bool) -> str:
-        """Says why no config may name a storage; empty if one may.
+        """Returns why no config may name a storage; empty if one may.
 
         Args:
             storage: The storage.
@@ -366,7 +366,7 @@ class Registry:
         return await self._database.write(work)
 
     def _require_place(self, begin: Begin) -> frozenset[str]:
-        """Looks at where a checkpoint is to go; returns the parts of that place that may be identifiers."""
+        """Checks a checkpoint's storage; returns the parts of its place that may be identifiers."""
         if begin.checkpoint_id == self._cluster_id:
             raise AlreadyExistsError(
                 f"checkpoint {begin.checkpoint_id} cannot be begun: the identifier belongs to the cluster; "
@@ -380,7 +380,7 @@ class Registry:
     def _finish(
         self, checkpoint: Checkpoint, commit: Commit
     ) -> tuple[BlobStore, Sequence[File], Sequence[Fault]]:
-        """Completes uploads and looks for the files; returns where they are, the files, and what is wrong."""
+        """Completes uploads and checks files; returns their homes, the files, and the errors."""
         store = self._stores.open(checkpoint.storage)
         store.finish_uploads(commit.checkpoint_id, commit.uploads)
         placed = commit.manifest.placed(checkpoint.files).files
@@ -388,7 +388,7 @@ class Registry:
 
 
 def _shown(connection: Connection, checkpoint_id: str) -> Checkpoint:
-    """Reads a checkpoint as it fits into a message."""
+    """Reads a checkpoint with as many files as fit into a message."""
     return records.find(connection, checkpoint_id, most_bytes=records.MESSAGE_BYTES)
 
 

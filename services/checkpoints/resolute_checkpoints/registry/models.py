@@ -103,7 +103,7 @@ class Models:
             return
 
     async def create_version(self, key: ModelKey, new: NewVersion, request: Any) -> ModelVersion:
-        """Makes a checkpoint the next version, or returns the one that the same request has created.
+        """Registers a checkpoint as the next version; a repeated request returns the same version.
 
         Raises:
             AlreadyExistsError: The request id was used for another request.
@@ -173,7 +173,7 @@ class Models:
     async def _change(
         self, key: ModelKey, action: str, work: Callable[[Connection, Model, float], T], **detail: Any
     ) -> T:
-        """Changes a model whose row is locked, and records who did."""
+        """Changes a model in a locked row, and records the caller."""
         who = actor()
 
         def change(connection: Connection) -> T:

@@ -76,7 +76,7 @@ class Reuse:
         return Reusable(candidates=tuple(file.path for file in unsure), held=held)
 
     def _still_stored(self, checkpoint: Checkpoint, homes: Mapping[File, Home]) -> list[File]:
-        """Drops what somebody took out of the store behind the registry's back: it is sent again."""
+        """Drops files that were removed from the store by other means: they are uploaded again."""
         store = self._stores.open(checkpoint.storage)
         placed = [dataclasses.replace(file, home=home) for file, home in homes.items()]
         missing = {fault.path for fault in faults(store, checkpoint.checkpoint_id, placed)}

@@ -44,7 +44,7 @@ class Deletions:
         self._clock = clock
 
     async def delete(self, ids: Sequence[str], globs: Sequence[str], *, principal: Principal) -> None:
-        """Deletes checkpoints, or only the files of them that match a pattern. Either all are marked or none.
+        """Deletes checkpoints, or only their files that match a pattern. All are marked, or none.
 
         Files that cannot be removed now are left to the collector: a trial that tidies up must not fail for
         a store that is slow to answer, and the checkpoints show that they are being deleted.
@@ -87,7 +87,7 @@ class Deletions:
         await self._remover.execute(await self._database.write(mark))
 
     async def pin(self, ids: Sequence[str], *, pinned: bool) -> None:
-        """Keeps checkpoints from being deleted, or lets them go again. All or none; safe to repeat.
+        """Pins or unpins checkpoints: all or none. Idempotent.
 
         Raises:
             NotFoundError: One does not exist, or its files are gone.
@@ -108,7 +108,7 @@ class Deletions:
         await self._database.write(work)
 
     async def delete_experiment(self, experiment_id: str) -> None:
-        """Removes everything of an experiment and leaves a tombstone. Safe to repeat.
+        """Removes all checkpoints of an experiment and leaves a tombstone. Idempotent.
 
         Raises:
             FailedPreconditionError: Some of its checkpoints are inherited.
@@ -156,7 +156,7 @@ class Deletions:
 def _mark(
     connection: Connection, checkpoint: Checkpoint, matches: Callable[[str], bool] | None, *, now: float
 ) -> bool:
-    """Marks what is to go, and says whether there was something."""
+    """Marks checkpoints or files for removal; returns whether there were any."""
     if checkpoint.state is State.DELETED:
         return False
     if matches is None or checkpoint.state is State.DELETING:
@@ -173,7 +173,7 @@ def _mark(
 
 
 def _chosen(checkpoint: Checkpoint, matches: Callable[[str], bool]) -> set[str]:
-    """The files that match, and the directories that match and would hold nothing else."""
+    """Returns the matching files, and the matching directories that would be empty."""
     files = {file.path for file in checkpoint.files if not file.is_directory and matches(file.path)}
     kept = [file.path for file in checkpoint.files if not file.is_directory and file.path not in files]
     needed = {f"{folder}/" for path in kept for folder in PurePosixPath(path).parents}

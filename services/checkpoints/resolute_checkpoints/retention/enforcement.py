@@ -61,13 +61,13 @@ class RetentionEnforcer:
         self._wake = wake
 
     async def preview(self, wanted: RetentionRequest) -> Sequence[str]:
-        """Says which checkpoints would go."""
+        """Returns the checkpoints that a policy would delete."""
         now = self._clock.time()
         found = await self._database.read(lambda c: ranks.candidates(c, wanted.experiment_id, now=now))
         return _select([_ranked(candidate, wanted) for candidate in found], wanted).deleted
 
     async def apply(self, wanted: RetentionRequest, *, deletable: Collection[str]) -> Sequence[str]:
-        """Marks the checkpoints that go, all or none, and returns them. Safe to repeat.
+        """Marks the checkpoints that a policy deletes, all or none, and returns them. Idempotent.
 
         Args:
             wanted: What shall stay.
@@ -119,7 +119,7 @@ def _select(candidates: Sequence[Candidate], wanted: RetentionRequest) -> Select
 
 
 def _ranked(candidate: Candidate, wanted: RetentionRequest) -> Candidate:
-    """The candidate with what the request knows of it; otherwise with what an earlier one knew."""
+    """Returns the candidate with its rank from the request, or from an earlier request."""
     if candidate.checkpoint_id not in wanted.ranked:
         return candidate
     validation = wanted.validations.get((candidate.trial_id, candidate.steps_completed))

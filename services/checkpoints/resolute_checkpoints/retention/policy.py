@@ -91,7 +91,7 @@ def select_deletions(
     awaited: Collection[str] = (),
     good_steps: Mapping[str, int] = MappingProxyType({}),
 ) -> Selection:
-    """Decides which checkpoints of one experiment go.
+    """Selects the checkpoints of one experiment that are deleted.
 
     Args:
         candidates: Every committed checkpoint of the experiment.
@@ -142,7 +142,7 @@ def _best_first(candidates: Iterable[Candidate], *, smaller_is_better: bool) -> 
 def _without_rank(
     candidates: Iterable[Candidate], best: Sequence[Candidate], policy: RetentionPolicy
 ) -> list[Candidate]:
-    """Those of trials whose best are wanted and have no rank; of all if none of the experiment has."""
+    """Returns the trials whose best checkpoints are kept and have no rank yet; all if none has."""
     ranked = {candidate.trial_id for candidate in best}
     wanted = policy.save_trial_best or (policy.save_experiment_best and not best)
     return [candidate for candidate in candidates if wanted and candidate.trial_id not in ranked]
@@ -159,7 +159,7 @@ def _first_of_each_trial(ordered: Iterable[Candidate], count: int) -> list[Candi
 
 
 def _good(latest: Iterable[Candidate], good_steps: Mapping[str, int]) -> list[Candidate]:
-    """The latest of each trial that is known to be good; the first where none is known to be, or not yet."""
+    """Returns the latest good checkpoint of each trial, or its first one if none is known to be good."""
     chosen: dict[str, Candidate] = {}
     for candidate in latest:
         good = good_steps.get(candidate.trial_id)
@@ -172,7 +172,7 @@ def _good(latest: Iterable[Candidate], good_steps: Mapping[str, int]) -> list[Ca
 
 
 def _milestones(candidates: Sequence[Candidate], policy: RetentionPolicy) -> list[Candidate]:
-    """The first of each trial in each period; before the first multiple of steps there is none."""
+    """Returns the first checkpoint of each trial in each period, from the first multiple of steps on."""
     steps, seconds = policy.keep_every_steps, policy.keep_every_seconds
     first: dict[tuple[str, str, float], Candidate] = {}
     for candidate in sorted(candidates, key=lambda c: (c.steps_completed, c.commit_time)):
@@ -186,6 +186,6 @@ def _milestones(candidates: Sequence[Candidate], policy: RetentionPolicy) -> lis
 
 
 def _period(value: float, length: float) -> float:
-    """In which period a value is; where periods are too short to be counted, each value has its own."""
+    """Returns the period of a value; if periods are too short to be counted, the value itself."""
     period = value // length
     return period if math.isfinite(period) else value

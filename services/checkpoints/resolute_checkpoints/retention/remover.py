@@ -46,7 +46,7 @@ class Remover:
         self._clock = clock
 
     async def execute(self, claimed: Sequence[Removal]) -> list[ResoluteError]:
-        """Removes files and notes the outcome of each; failed ones become due again later.
+        """Removes files and records each outcome; failed removals are retried later.
 
         Returns:
             What failed.
@@ -60,7 +60,7 @@ class Remover:
         return [outcome for outcome in outcomes if outcome is not None]
 
     async def _keep_claims(self, claimed: Sequence[Removal]) -> None:
-        """Prolongs the claims: when this process is killed, others take the removals on soon."""
+        """Prolongs the claims, which are short so that others soon continue for a killed process."""
         while True:
             await asyncio.sleep(_CLAIM_AGAIN_SECONDS)
             until = self._clock.time() + CLAIM_SECONDS
@@ -71,7 +71,7 @@ class Remover:
                 _log.warning("claims of removals could not be prolonged", reason=str(failure))
 
     async def remove_others(self, storage: Storage, directory: str) -> None:
-        """Removes a directory of a storage in which no checkpoint is, with the threads for removals."""
+        """Removes a directory outside of checkpoints, in the threads for removals."""
         await self._workers.run(lambda: self._stores.open(storage).remove_others(directory), of=storage)
 
     async def _carry_out(self, removal: Removal) -> ResoluteError | None:

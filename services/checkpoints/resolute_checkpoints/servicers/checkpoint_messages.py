@@ -52,7 +52,7 @@ _PROVIDER_MESSAGES = {provider: message for message, provider in _PROVIDERS.item
 def to_begin(
     request: requests.BeginCheckpointRequest, *, workspace: str, workspace_id: int | None, recorded: bool
 ) -> Begin:
-    """Reads a BeginCheckpointRequest.
+    """Converts a BeginCheckpointRequest.
 
     Args:
         request: The request.
@@ -84,7 +84,7 @@ def to_begin(
 
 
 def to_commit(request: requests.CommitCheckpointRequest) -> Commit:
-    """Reads a CommitCheckpointRequest.
+    """Converts a CommitCheckpointRequest.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -105,7 +105,7 @@ def to_commit(request: requests.CommitCheckpointRequest) -> Commit:
 
 
 def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> RetentionRequest:
-    """Reads what to keep of an experiment.
+    """Converts a request of retention.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -143,7 +143,7 @@ def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> 
 
 
 def to_min_run(request: requests.FenceTrialRequest) -> int:
-    """Reads the first run that is not superseded.
+    """Returns the lowest run number that is not superseded.
 
     Raises:
         InvalidArgumentError: It is below 1.
@@ -167,7 +167,7 @@ def to_files(files: Sequence[messages.File], *, limit: int = MAX_IDS) -> list[Fi
 
 
 def require_count(items: Sequence[object], *, field: str, limit: int = MAX_IDS, least: int = 0) -> None:
-    """Makes sure that a field has as many entries as one request may have.
+    """Checks that a field does not have more entries than a request may have.
 
     Raises:
         InvalidArgumentError: It has more than ``limit`` or less than ``least``.
@@ -179,7 +179,7 @@ def require_count(items: Sequence[object], *, field: str, limit: int = MAX_IDS, 
 
 
 def to_storage(message: storage_pb2.Storage) -> Storage:
-    """Reads where checkpoints are stored.
+    """Converts a storage.
 
     Raises:
         InvalidArgumentError: Neither a directory nor a bucket is named, or the provider is not known.
@@ -201,7 +201,7 @@ def _to_bucket(message: storage_pb2.Storage.Bucket) -> BucketStorage:
 
 
 def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset[State]:
-    """Reads the states of a list's filter; an empty filter stays empty.
+    """Converts the states of a list's filter; an empty filter stays empty.
 
     Raises:
         InvalidArgumentError: One is not known here.
@@ -213,7 +213,7 @@ def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset
 
 
 def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
-    """Writes a checkpoint."""
+    """Converts a checkpoint to its message."""
     return to_message(
         messages.Checkpoint,
         checkpoint,
@@ -228,13 +228,13 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
 
 
 def from_file(file: File) -> messages.File:
-    """Writes one file."""
+    """Converts a file to its message."""
     location = None if file.home is None else from_location(file.home)
     return to_message(messages.File, file, location=location)
 
 
 def from_location(home: Home) -> messages.FileLocation:
-    """Writes where the bytes of a file are stored."""
+    """Converts the location of a file's bytes to its message."""
     return to_message(messages.FileLocation, home)
 
 

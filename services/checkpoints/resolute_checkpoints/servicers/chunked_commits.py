@@ -45,7 +45,7 @@ class ChunkedCommits:
 
     @asynccontextmanager
     async def joined(self, stream: AsyncIterator[_Chunk]) -> AsyncIterator[CommitCheckpointRequest]:
-        """Reads all messages of a commit. Until the block ends, no other commit of the trial is read.
+        """Reads all messages of a commit. Other commits of the trial wait until the block ends.
 
         Raises:
             DeadlineError: They do not arrive in time.
@@ -68,7 +68,7 @@ class ChunkedCommits:
 
     @contextmanager
     def _turn(self, owner: str) -> Iterator[None]:
-        """Lets a trial commit once at a time, so that it takes no more memory than one commit."""
+        """Serializes the commits of a trial, so that it takes the memory of only one."""
         if owner in self._owners:
             raise UnavailableError("another commit of this trial is under way; try again when it has ended")
         self._owners.add(owner)

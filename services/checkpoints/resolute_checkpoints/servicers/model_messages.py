@@ -35,7 +35,7 @@ MAX_FILTER_ENTRIES = 100
 
 
 def to_key(message: requests.ModelKey) -> ModelKey:
-    """Reads which model is meant.
+    """Converts the key of a model.
 
     Raises:
         InvalidArgumentError: None is.
@@ -51,7 +51,7 @@ def to_key(message: requests.ModelKey) -> ModelKey:
 
 
 def to_new_model(message: messages.Model) -> NewModel:
-    """Reads a model that is to be created.
+    """Converts the model of a create request.
 
     Raises:
         InvalidArgumentError: The name is not one, or something is too long.
@@ -67,7 +67,7 @@ def to_new_model(message: messages.Model) -> NewModel:
 
 
 def to_new_version(request: requests.CreateVersionRequest) -> NewVersion:
-    """Reads a version that is to be created.
+    """Converts the version of a create request.
 
     Raises:
         InvalidArgumentError: Something is too long, or the checkpoint is not named by a UUID.
@@ -84,7 +84,7 @@ def to_new_version(request: requests.CreateVersionRequest) -> NewVersion:
 
 
 def to_model_changes(request: requests.UpdateModelRequest) -> Changes:
-    """Reads an update of a model.
+    """Converts an update of a model.
 
     Raises:
         InvalidArgumentError: The mask or a value is wrong.
@@ -93,7 +93,7 @@ def to_model_changes(request: requests.UpdateModelRequest) -> Changes:
 
 
 def to_version_changes(request: requests.UpdateVersionRequest) -> Changes:
-    """Reads an update of a version.
+    """Converts an update of a version.
 
     Raises:
         InvalidArgumentError: The mask or a value is wrong.
@@ -102,7 +102,7 @@ def to_version_changes(request: requests.UpdateVersionRequest) -> Changes:
 
 
 def to_filter(request: requests.ListModelsRequest) -> ModelFilter:
-    """Reads which models a list holds.
+    """Converts the filter of a list of models.
 
     Raises:
         InvalidArgumentError: A filter has too many entries.
@@ -122,7 +122,7 @@ def to_filter(request: requests.ListModelsRequest) -> ModelFilter:
 
 
 def from_model(model: Model) -> messages.Model:
-    """Writes a model."""
+    """Converts a model to its message."""
     return to_message(
         messages.Model,
         model,
@@ -133,7 +133,7 @@ def from_model(model: Model) -> messages.Model:
 
 
 def from_version(version: ModelVersion) -> messages.ModelVersion:
-    """Writes a version."""
+    """Converts a version to its message."""
     return to_message(
         messages.ModelVersion,
         version,

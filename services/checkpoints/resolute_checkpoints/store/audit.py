@@ -14,7 +14,7 @@ from resolute_checkpoints.store.schema import audit
 def record(
     connection: Connection, *, action: str, target: str, actor: str, now: float, **detail: Any
 ) -> None:
-    """Notes one change.
+    """Records one change.
 
     Args:
         connection: The caller's transaction.

@@ -17,7 +17,7 @@ from resolute_serving.database.engine import insert_new
 
 
 def require_run(connection: Connection, trial_id: str, run: int, *, lock: bool) -> None:
-    """Makes sure that a run is not superseded.
+    """Checks that a run is not superseded.
 
     Args:
         connection: The caller's transaction.
@@ -54,7 +54,7 @@ def fence(connection: Connection, trial_id: str, min_run: int) -> int:
 
 
 def require_experiment(connection: Connection, experiment_id: str, *, lock: bool) -> None:
-    """Makes sure that an experiment was not deleted.
+    """Checks that an experiment was not deleted.
 
     Args:
         connection: The caller's transaction.
@@ -78,7 +78,7 @@ def require_experiment(connection: Connection, experiment_id: str, *, lock: bool
 
 
 def lock_experiments(connection: Connection, ids: Collection[str]) -> None:
-    """Keeps everyone else from committing, holding and removing files of some experiments.
+    """Locks experiments: no other transaction commits, holds or removes their files.
 
     Two that remove the last files with the same bytes must not both leave them to the other.
     """
@@ -98,6 +98,6 @@ def mark_experiment_deleted(connection: Connection, experiment_id: str, *, now: 
 
 
 def is_experiment_deleted(connection: Connection, experiment_id: str) -> bool:
-    """Whether an experiment was deleted."""
+    """Returns whether an experiment was deleted."""
     query = sa.select(experiments.c.delete_time).where(experiments.c.experiment_id == experiment_id)
     return connection.execute(query).scalar() is not None

@@ -52,7 +52,7 @@ def insert(
 
 
 def numbers(connection: Connection, model: Model) -> frozenset[int]:
-    """The numbers of a model's versions."""
+    """Returns the numbers of a model's versions."""
     query = sa.select(_columns.version).where(_columns.model_id == model.model_id)
     return frozenset(connection.execute(query).scalars())
 
@@ -116,7 +116,7 @@ def delete(connection: Connection, version: ModelVersion) -> None:
 
 
 def changed_columns(changes: Changes, *, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that an update of a model or a version changes.
+    """Returns the columns that an update of a model or a version changes.
 
     Args:
         changes: The update.

@@ -73,7 +73,7 @@ def find(connection: Connection, key: ModelKey, *, lock: bool = False) -> Model:
 
 
 def exists(connection: Connection, key: ModelKey) -> bool:
-    """Whether there is such a model."""
+    """Returns whether a model exists."""
     return connection.execute(sa.select(models.c.model_id).where(_is(key))).first() is not None
 
 
@@ -127,7 +127,7 @@ def delete(connection: Connection, model: Model) -> None:
 
 
 def next_version_number(connection: Connection, model: Model) -> int:
-    """Takes the number of the next version; none is given twice."""
+    """Returns the number of the next version. No number is used twice."""
     key = models.c.model_id == model.model_id
     number: int = connection.execute(
         sa.select(models.c.next_version).where(key).with_for_update()
@@ -137,7 +137,7 @@ def next_version_number(connection: Connection, model: Model) -> int:
 
 
 def raise_next_version(connection: Connection, model: Model, taken: Sequence[int]) -> None:
-    """Keeps the numbers of versions that came from elsewhere from being given again."""
+    """Reserves the numbers of imported versions."""
     after = max(taken, default=0) + 1
     key = sa.and_(models.c.model_id == model.model_id, models.c.next_version < after)
     connection.execute(sa.update(models).where(key).values(next_version=after))

@@ -24,7 +24,7 @@ def is_kept() -> sa.ColumnElement[bool]:
 
 
 def require_deletable(connection: Connection, checkpoints: Collection[Checkpoint]) -> None:
-    """Makes sure that checkpoints may be deleted.
+    """Checks that checkpoints may be deleted.
 
     Raises:
         FailedPreconditionError: One is pinned, or a version of a model.

@@ -16,7 +16,7 @@ _IS_READABLE = checkpoints.c.state.in_([state.value for state in READABLE])
 
 
 def unranked_trials(connection: Connection) -> list[tuple[str, str]]:
-    """Trials, each with its experiment, that committed checkpoints since retention looked at them."""
+    """Returns trials, with their experiments, that have checkpoints which retention has not seen."""
     query = sa.select(checkpoints.c.trial_id, checkpoints.c.experiment_id)
     # One that somebody deletes first is no candidate, and would be looked at for ever.
     query = query.where(checkpoints.c.unranked, _IS_READABLE)
@@ -26,7 +26,7 @@ def unranked_trials(connection: Connection) -> list[tuple[str, str]]:
 def candidates(
     connection: Connection, experiment_id: str, *, now: float, lock: bool = False
 ) -> list[Candidate]:
-    """The committed checkpoints of an experiment's trials, as retention sees them.
+    """Returns the committed checkpoints of an experiment's trials, as candidates of retention.
 
     Args:
         connection: The caller's transaction.
@@ -71,7 +71,7 @@ def candidates(
 
 
 def rank(connection: Connection, ranked: Iterable[Candidate]) -> None:
-    """Notes what retention has learned of checkpoints that it looked at."""
+    """Stores the ranks of checkpoints."""
     for candidate in ranked:
         connection.execute(
             sa.update(checkpoints)
@@ -86,7 +86,7 @@ def rank(connection: Connection, ranked: Iterable[Candidate]) -> None:
 
 
 def explain(connection: Connection, reasons: Mapping[str, Collection[str]]) -> None:
-    """Notes why checkpoints stay."""
+    """Stores why checkpoints are kept."""
     for batch in batches(sorted(reasons)):
         known = sa.select(checkpoints.c.checkpoint_id, checkpoints.c.keep_reasons)
         for row in connection.execute(known.where(checkpoints.c.checkpoint_id.in_(batch))).all():
@@ -101,13 +101,13 @@ def explain(connection: Connection, reasons: Mapping[str, Collection[str]]) -> N
 
 
 def is_held(connection: Connection, checkpoint_id: str, *, until: float) -> bool:
-    """Whether policies keep a checkpoint at least until then."""
+    """Returns whether policies keep a checkpoint at least until a time."""
     query = sa.select(checkpoints.c.held_until).where(checkpoints.c.checkpoint_id == checkpoint_id)
     return float(connection.execute(query).scalar_one()) >= until
 
 
 def hold(connection: Connection, checkpoint_id: str, *, until: float) -> None:
-    """Keeps a checkpoint from policies for a time; a longer hold is not shortened."""
+    """Protects a checkpoint from policies for a time; a longer hold is not shortened."""
     connection.execute(
         sa.update(checkpoints)
         .where(checkpoints.c.checkpoint_id == checkpoint_id, checkpoints.c.held_until < until)

@@ -62,12 +62,12 @@ class CheckpointFilter:
 
 
 def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
-    """Adds a checkpoint that was begun, unless its identifier is taken; returns whether it is new."""
+    """Adds a new checkpoint, unless its UUID exists; returns whether it was added."""
     return insert_new(connection, checkpoints, rows.to_values(checkpoint))
 
 
 def existing(connection: Connection, ids: Collection[str]) -> list[str]:
-    """Those of some identifiers that checkpoints have, or had."""
+    """Returns the UUIDs that checkpoints have or had."""
     query = sa.select(checkpoints.c.checkpoint_id).where(checkpoints.c.checkpoint_id.in_(ids))
     return list(connection.execute(query).scalars()) if ids else []
 
@@ -109,7 +109,7 @@ def experiments_of(connection: Connection, checkpoint_ids: Collection[str]) -> d
 
 
 def missing(checkpoint_id: str) -> NotFoundError:
-    """Says that there is no such checkpoint."""
+    """Returns the error that a checkpoint does not exist."""
     return NotFoundError(
         f"checkpoint {checkpoint_id} does not exist; list the checkpoints of its trial to see which do",
         resource=f"checkpoint {checkpoint_id}",
@@ -156,7 +156,7 @@ def insert_committed(connection: Connection, committed: Sequence[tuple[Checkpoin
 
 
 def _committed(manifest: Manifest, *, now: float) -> dict[str, Any]:
-    """The columns that a commit sets."""
+    """Returns the columns that a commit sets."""
     return {
         "metadata": metadata_rules.encode(manifest.metadata),
         "manifest_digest": manifest.digest,
@@ -179,7 +179,7 @@ def replace_metadata(connection: Connection, checkpoint_id: str, metadata: Mappi
 
 
 def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
-    """The complete checkpoint of a trial with the most steps that it did not go back behind.
+    """Returns the committed checkpoint with the most steps, without those left behind.
 
     Of several, the last committed.
     """
@@ -202,7 +202,7 @@ def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
 
 
 def leave_behind(connection: Connection, trial_id: str, *, below_run: int, most_steps: int) -> None:
-    """Lets no run continue from what earlier runs of a trial wrote after so many steps."""
+    """Marks checkpoints of earlier runs after a step as left behind: no run resumes from them."""
     connection.execute(
         sa.update(checkpoints)
         .where(

@@ -36,7 +36,7 @@ _KINDS: Mapping[Provider, str] = {provider: kind for kind, provider in _BUCKETS.
 
 
 def to_values(checkpoint: Checkpoint) -> dict[str, Any]:
-    """The columns of a checkpoint that was just begun."""
+    """Returns the columns of a new checkpoint."""
     return {
         "checkpoint_id": checkpoint.checkpoint_id,
         "state": checkpoint.state.value,
@@ -90,12 +90,12 @@ def load(
 
 
 def batches(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    """Cuts a sequence into parts that fit the parameters of one statement."""
+    """Divides a sequence into parts that fit the parameters of one statement."""
     return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))
 
 
 def encode_storage(storage: Storage) -> str:
-    """Writes storage as JSON; equal storage gives equal text."""
+    """Encodes a storage as JSON; equal storages give equal text."""
     fields = dataclasses.asdict(storage)
     if isinstance(storage, DirectoryStorage):
         kind = "directory"
@@ -107,7 +107,7 @@ def encode_storage(storage: Storage) -> str:
 
 
 def decode_storage(text: str) -> Storage:
-    """Reads storage that ``encode_storage`` wrote."""
+    """Decodes the JSON of ``encode_storage``."""
     fields = json.loads(text)
     kind = fields.pop("kind")
     if kind == "directory":

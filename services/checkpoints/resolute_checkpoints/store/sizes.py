@@ -23,7 +23,7 @@ def _sqlite_length(element: octet_length, compiler: Any, **options: Any) -> str:
 
 
 def text_bytes(*columns: sa.ColumnElement[str]) -> sa.ColumnElement[int]:
-    """Bytes that some columns of texts take together."""
+    """Returns an expression of the bytes in some columns of text."""
     total: sa.ColumnElement[int] = sa.literal(0, sa.BigInteger)
     for column in columns:
         total = total + octet_length(column)

@@ -29,7 +29,7 @@ class ExperimentUsage:
 
 
 def of_workspace(connection: Connection, workspace_id: int) -> int:
-    """Sums up what was written in a workspace.
+    """Returns the bytes that were written in a workspace.
 
     What several checkpoints share, or several media of an experiment, counts once.
     """
@@ -44,7 +44,7 @@ def of_workspace(connection: Connection, workspace_id: int) -> int:
 
 
 def of_experiments(connection: Connection, workspace_id: int) -> list[ExperimentUsage]:
-    """Sums up the same by experiment: those that take most, the largest first.
+    """Returns the bytes of the largest experiments, the largest first.
 
     An object that several experiments share counts for each.
     """
@@ -85,7 +85,7 @@ _logged = MEDIA_INTAKE.trials
 
 
 def _objects(workspace_id: int, *columns: sa.ColumnElement[Any]) -> sa.Subquery:
-    """The size of each object of a workspace, once for each value of some columns."""
+    """Returns the size of each object of a workspace, once for each value of some columns."""
     return (
         sa.select(*columns, sa.func.max(files.c.size).label("size"))
         .select_from(files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpoint_id))

@@ -40,7 +40,6 @@ class NameCounter:
     def __init__(
         self, run_streams: Sequence[Stream], *, whole_trial: Callable[[], Sequence[Stream]], limits: Limits
     ) -> None:
-        self._run_streams = run_streams
         self._whole_trial = whole_trial
         self._limits = limits
         self._known = {(stream.group, name) for stream in run_streams for name in stream.fields()}

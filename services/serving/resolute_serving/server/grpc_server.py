@@ -163,8 +163,6 @@ class Server:
         self._metrics_endpoint: MetricsEndpoint | None = None
         self.port = 0
         """The port that it listens on, once started."""
-        self.second_port = 0
-        """The other port, if there is one."""
 
     async def start(self) -> None:
         """Listens, starts the services' background work, then reports itself healthy.
@@ -188,7 +186,7 @@ class Server:
         )
         self.port = listener.add_to(self._servers[0])
         if settings.second is not None:
-            self.second_port = settings.second.add_to(self._servers[0])
+            settings.second.add_to(self._servers[0])
         if settings.runs is not None:
             settings.runs.add_to(self._servers[-1])
         for server in self._servers:

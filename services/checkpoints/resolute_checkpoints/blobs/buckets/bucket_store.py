@@ -39,7 +39,7 @@ class BucketStore:
         self._create = create
 
     def require_free(self, checkpoint_id: str) -> None:
-        """Looks for an object of the checkpoint's name; a bucket does not tell its room."""
+        """Checks that no object has the checkpoint's name. A bucket has no limit of space to check."""
         self._require_bucket()
         directory = self._directory(checkpoint_id)
         if any(True for _ in self._bucket.sizes(directory)):
@@ -51,11 +51,11 @@ class BucketStore:
         return [self._upload(checkpoint_id, file) for file in files if not file.is_directory]
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
-        """Puts parts together. For what was put together before, the sizes are compared."""
+        """Completes multipart uploads; compares the sizes of those that were completed before."""
         map_concurrently(partial(self._finish, checkpoint_id), uploads)
 
     def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
-        """Removes parts. An upload that is not there was put together, or removed before."""
+        """Aborts multipart uploads. One that does not exist was completed or aborted before."""
         map_concurrently(partial(self._drop, checkpoint_id), uploads)
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
@@ -75,7 +75,7 @@ class BucketStore:
     def damaged(
         self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]
     ) -> Sequence[Fault]:
-        """Names none: writers hash what they send, and object stores keep checksums of what they take."""
+        """Returns none: writers hash what they upload, and object stores check what they store."""
         return ()
 
     def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
@@ -88,7 +88,7 @@ class BucketStore:
         return cast("BinaryIO", io.BufferedReader(_ObjectStream(first, pieces)))
 
     def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
-        """Removes every object below the checkpoint's name, but for those that are to be kept."""
+        """Removes every object below the checkpoint's name, except those to keep."""
         stay = {self._key(checkpoint_id, path) for path in kept}
         if not committed and not self._bucket.exists():
             return
@@ -110,7 +110,7 @@ class BucketStore:
         self._bucket.delete(self._key(checkpoint_id, path) for path in paths if not path.endswith("/"))
 
     def _require_bucket(self) -> None:
-        """Makes sure that the bucket exists, once: a trial would learn it from the first refused file."""
+        """Checks once that the bucket exists: otherwise a trial would fail at its first file."""
         if self._name in self._known:
             return
         if not self._bucket.exists():

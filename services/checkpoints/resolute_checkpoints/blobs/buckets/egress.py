@@ -14,7 +14,7 @@ _REFUSED = tuple(
 
 
 def require_reachable(host: str) -> None:
-    """Makes sure that a host is no address at which no store is; names are looked at once they are resolved.
+    """Checks that a host is no forbidden address. Names are checked when they are resolved.
 
     Raises:
         PermissionDeniedError: It is such an address.

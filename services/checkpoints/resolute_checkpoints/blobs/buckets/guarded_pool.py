@@ -10,7 +10,7 @@ from resolute_checkpoints.blobs.buckets.egress import require_reachable
 
 
 def guard(pool: PoolManager) -> PoolManager:
-    """Lets connections be used only where they may lead, whatever a name resolves or a store redirects to."""
+    """Checks the address of every connection, after name resolution and redirects."""
     pool.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
     return pool
 

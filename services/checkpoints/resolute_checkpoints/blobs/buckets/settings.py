@@ -50,7 +50,7 @@ class BucketSettings:
     """How long a presigned URL can be used."""
 
     def access(self, provider: Provider, *, endpoint_url: str, clock: Clock) -> StoreAccess:
-        """Says how a store is reached.
+        """Returns the address and credentials of a store.
 
         Args:
             provider: Whose it is.

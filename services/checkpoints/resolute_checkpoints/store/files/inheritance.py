@@ -20,7 +20,7 @@ _REMEDY = "if the original is gone for good, `resolute take-over` makes them thi
 
 
 def inherit_all(connection: Connection) -> int:
-    """Begins a new incarnation: every checkpoint there is counts as inherited.
+    """Begins a new incarnation: every existing checkpoint becomes an inherited one.
 
     Returns:
         How many checkpoints are inherited now.
@@ -30,7 +30,7 @@ def inherit_all(connection: Connection) -> int:
 
 
 def take_over(connection: Connection) -> int:
-    """Makes inherited checkpoints this cluster's own; removals that waited for this follow.
+    """Makes inherited checkpoints owned by this cluster; pending removals can then begin.
 
     Returns:
         How many there were.
@@ -41,7 +41,7 @@ def take_over(connection: Connection) -> int:
 
 
 def require_owned(checkpoints: Iterable[Checkpoint]) -> None:
-    """Makes sure that the files of checkpoints may be removed.
+    """Checks that the files of checkpoints may be removed.
 
     Raises:
         FailedPreconditionError: One is inherited.
@@ -56,7 +56,7 @@ def require_owned(checkpoints: Iterable[Checkpoint]) -> None:
 
 
 def require_owned_experiment(connection: Connection, experiment_id: str) -> None:
-    """Makes sure that the files of an experiment may be removed.
+    """Checks that the files of an experiment may be removed.
 
     Raises:
         FailedPreconditionError: Some of its checkpoints or media are inherited.

@@ -68,7 +68,7 @@ def mark_for_removal(connection: Connection, checkpoint_id: str, *, state: State
 def mark_files_for_removal(
     connection: Connection, checkpoint: Checkpoint, paths: Sequence[str], *, now: float
 ) -> None:
-    """Takes files out of a committed checkpoint and marks them for removal."""
+    """Removes files from a committed checkpoint's list and marks them for removal."""
     doomed = set(paths)
     key = files.c.checkpoint_id == checkpoint.checkpoint_id
     positions = [
@@ -99,7 +99,7 @@ def mark_uploads_for_removal(connection: Connection, checkpoint_id: str, *, now:
 
 
 def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, now: float) -> None:
-    """Marks everything of an experiment for removal, also uploads under way and aborted ones.
+    """Marks all checkpoints of an experiment for removal, also open and aborted ones.
 
     What is pinned or a version of a model stays, and can be read without its experiment.
     """
@@ -110,7 +110,7 @@ def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, n
 
 
 def any_open(connection: Connection) -> bool:
-    """Whether some upload was not committed, or some removal is not complete."""
+    """Returns whether an upload is not committed, or a removal is not complete."""
     uploading = checkpoints.c.state == State.UPLOADING.value
     query = sa.select(checkpoints.c.checkpoint_id).where(
         sa.or_(uploading, checkpoints.c.removal_time.is_not(None))
@@ -177,7 +177,7 @@ def claim_due(
 
 
 def prolong(connection: Connection, claimed: Sequence[Removal], *, until: float) -> list[Removal]:
-    """Moves the ends of claims; returns those that are still under way."""
+    """Prolongs claims; returns those that are still in progress."""
     kept = []
     for removal in claimed:
         changed = connection.execute(

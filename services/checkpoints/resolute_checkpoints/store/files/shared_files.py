@@ -26,7 +26,7 @@ _JOINED = files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpo
 
 
 def sizes_of_latest(connection: Connection, checkpoint: Checkpoint) -> set[int]:
-    """Sizes of the files in the latest readable checkpoints of the same trial and of the same experiment."""
+    """Returns the file sizes of the latest readable checkpoints of the same trial and experiment."""
     sizes: set[int] = set()
     for column, key in (
         (checkpoints.c.trial_id, checkpoint.owner.trial_id),
@@ -50,7 +50,7 @@ def sizes_of_latest(connection: Connection, checkpoint: Checkpoint) -> set[int]:
 def find_homes(
     connection: Connection, checkpoint: Checkpoint, digests: Sequence[str]
 ) -> Mapping[tuple[str, int], Home]:
-    """Finds bytes that readable checkpoints of the same experiment and storage have.
+    """Returns where readable checkpoints of the same experiment and storage have the same bytes.
 
     Returns:
         Where they lie, by digest and size.
@@ -84,20 +84,20 @@ def find_homes(
 
 
 def hold(connection: Connection, checkpoint_id: str, held: Sequence[File]) -> None:
-    """Notes files of a checkpoint that is being written, so that their bytes stay. Safe to repeat."""
+    """Holds files for a checkpoint that is being written, so that their bytes are kept. Idempotent."""
     last = sa.select(sa.func.max(files.c.position)).where(files.c.checkpoint_id == checkpoint_id)
     position = connection.execute(last).scalar()
     rows.insert_files(connection, {checkpoint_id: held}, first=0 if position is None else position + 1)
 
 
 def paths_in_use(connection: Connection, checkpoint_id: str) -> frozenset[str]:
-    """Paths under a checkpoint's name whose bytes other checkpoints need."""
+    """Returns the paths of a checkpoint whose bytes other checkpoints need."""
     query = sa.select(files.c.home_path).select_from(_JOINED).where(files.c.home_id == checkpoint_id, _LIVE)
     return frozenset(connection.execute(query.distinct()).scalars())
 
 
 def unreferenced(connection: Connection, homes: Sequence[Home]) -> tuple[Home, ...]:
-    """Those of some homes that no checkpoint needs any more."""
+    """Returns the homes that no checkpoint needs any more."""
     paths: defaultdict[str, set[str]] = defaultdict(set)
     for home in homes:
         paths[home.checkpoint_id].add(home.path)
@@ -114,7 +114,7 @@ def unreferenced(connection: Connection, homes: Sequence[Home]) -> tuple[Home, .
 
 
 def homes_in(connection: Connection, checkpoint_id: str, *, doomed: bool) -> list[Home]:
-    """Where the bytes of a checkpoint's files lie.
+    """Returns the home of each file of a checkpoint.
 
     Args:
         connection: The caller's transaction.

@@ -16,7 +16,7 @@ from resolute_checkpoints.store.schema import uploads
 
 
 def add(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]) -> None:
-    """Records uploads that were begun."""
+    """Records new multipart uploads."""
     values = [
         {"checkpoint_id": checkpoint_id, "path": upload.path, "upload_id": upload.upload_id}
         for upload in begun
@@ -25,13 +25,13 @@ def add(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload])
 
 
 def pending(connection: Connection, checkpoint_id: str) -> tuple[OpenUpload, ...]:
-    """Uploads of a checkpoint that are not known to be completed."""
+    """Returns the multipart uploads of a checkpoint that are not completed."""
     query = sa.select(uploads.c.path, uploads.c.upload_id).where(uploads.c.checkpoint_id == checkpoint_id)
     return tuple(OpenUpload(path, id_) for path, id_ in connection.execute(query.order_by(uploads.c.entry)))
 
 
 def remove_finished(connection: Connection, checkpoint_id: str, finished: Collection[str]) -> bool:
-    """Removes those that were completed; returns whether others are left."""
+    """Removes the completed uploads; returns whether others are left."""
     key = uploads.c.checkpoint_id == checkpoint_id
     for batch in batches(sorted(finished)):
         connection.execute(sa.delete(uploads).where(key, uploads.c.upload_id.in_(batch)))
@@ -39,5 +39,5 @@ def remove_finished(connection: Connection, checkpoint_id: str, finished: Collec
 
 
 def forget(connection: Connection, checkpoint_id: str) -> None:
-    """Removes those of a checkpoint: none has parts any more."""
+    """Removes the uploads of a checkpoint, which have no parts any more."""
     connection.execute(sa.delete(uploads).where(uploads.c.checkpoint_id == checkpoint_id))
