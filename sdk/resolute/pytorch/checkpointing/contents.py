@@ -43,7 +43,7 @@ class TrialContents:
         self._own = RankState(context, metrics)
 
     def capture(self, step: int) -> dict[str, Any]:
-        """Returns the state on the chief, as callbacks want it; every rank that takes part calls."""
+        """Returns the chief's state in the form that callbacks get; every participating rank calls it."""
         if self._context.distributed.rank:
             return {}
         state = self._state()

@@ -51,7 +51,7 @@ class EngineBatchTrainer:
         return 0.0 if self._batches is None else self._batches.waited_seconds
 
     def train(self, step: int, epoch: int) -> None:
-        """Trains one batch and keeps the metrics of each call, or leaves it out.
+        """Trains one batch and collects the metrics of each call, unless the batch is skipped.
 
         Raises:
             AssertionError: The trial did not step its engine with every micro batch.
@@ -104,7 +104,7 @@ class EngineEvaluator:
         self._calls = calls
 
     def evaluate(self) -> Metrics:
-        """Returns means over batches and ranks; every rank calls."""
+        """Returns means over batches and ranks; every rank calls it."""
         return evaluate_and_reduce(self._each(), self._context, callbacks=self._callbacks)
 
     def _each(self) -> Iterator[Any]:

@@ -66,7 +66,7 @@ class EngineComponentFactory:
         return EngineContents(self._trial, self._context, callbacks=callbacks, metrics=metrics)
 
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
-        """The loader of this rank; an epoch has as many whole batches as the shortest loader of all ranks."""
+        """Returns the trainer of this rank's loader; the shortest loader of all ranks has one epoch."""
         context = self._context
         micro_batches = context.num_micro_batches_per_slot
         loader = self._loader(
@@ -143,7 +143,7 @@ class EngineComponentFactory:
         return loader
 
     def _shortest(self, loader: Any | None, kind: str) -> int | None:
-        """Fewest micro batches that a rank has; None if no loader tells. Every rank calls."""
+        """Returns the fewest micro batches of a rank; None if no loader has a length. Every rank calls it."""
         # A loader that DeepSpeed repeats forever keeps the one that has a length.
         mine = None if loader is None else loader_length(getattr(loader, "loader", loader))
         lengths = [length for length in self._context.distributed.allgather(mine) if length is not None]

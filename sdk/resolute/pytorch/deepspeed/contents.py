@@ -43,7 +43,7 @@ class EngineContents:
         self._own = RankState(context, metrics)
 
     def capture(self, step: int) -> dict[str, Any]:
-        """Returns this rank's state, as callbacks want it."""
+        """Returns this rank's state in the form that callbacks get."""
         state = {**self._own.capture(step), "callbacks": self._callbacks.state()}
         for callback in self._callbacks:
             callback.on_checkpoint_save_start(state)
@@ -78,7 +78,7 @@ class EngineContents:
         self._own.restore(own, resumes=resumes)
 
     def _read(self, directory: Path) -> dict[str, Any]:
-        """Reads this rank's file; the chief's where there were fewer ranks."""
+        """Reads this rank's file, or the chief's if the checkpoint has fewer ranks."""
         files = (directory / _rank_file(rank) for rank in (self._context.distributed.rank, 0))
         path = next((path for path in files if path.exists()), None)
         if path is None:

@@ -102,7 +102,7 @@ class DeepSpeedTrialContext(TrialContext):
         return model
 
     def set_mpu(self, mpu: ModelParallelUnit) -> None:
-        """Says which part of the data this rank has, for model parallelism that is not DeepSpeed's pipeline.
+        """Sets which part of the data this rank has, for model parallelism other than DeepSpeed's pipeline.
 
         Args:
             mpu: The unit of this rank.
@@ -125,11 +125,11 @@ class DeepSpeedTrialContext(TrialContext):
         self._mpu = mpu
 
     def disable_auto_grad_accumulation(self) -> None:
-        """Has ``train_batch`` called once for each batch; it then trains all its micro batches itself."""
+        """Makes the platform call ``train_batch`` once for each batch, with all its micro batches."""
         self._manual_grad_accumulation = True
 
     def disable_dataset_reproducibility_checks(self) -> None:
-        """Lets the trial return loaders of torch or DeepSpeed; it then shards, shuffles and skips itself."""
+        """Allows loaders of torch or DeepSpeed. The trial must then shard, shuffle and skip data itself."""
         self._data_repro_checks_disabled = True
 
     # Sizes of batches.
@@ -141,7 +141,7 @@ class DeepSpeedTrialContext(TrialContext):
 
     @property
     def train_micro_batch_size_per_gpu(self) -> int:
-        """Records of a micro batch of one slot, for data loaders.
+        """The records of a micro batch of one slot, for data loaders.
 
         Raises:
             InvalidExperimentException: No engine is wrapped yet.
@@ -150,7 +150,7 @@ class DeepSpeedTrialContext(TrialContext):
 
     @property
     def num_micro_batches_per_slot(self) -> int:
-        """Micro batches of a batch: the steps of gradient accumulation.
+        """The micro batches of a batch: the steps of gradient accumulation.
 
         Raises:
             InvalidExperimentException: No engine is wrapped yet.
@@ -158,7 +158,7 @@ class DeepSpeedTrialContext(TrialContext):
         return int(self._first("num_micro_batches_per_slot").gradient_accumulation_steps())
 
     def get_train_micro_batch_size_per_gpu(self) -> int:
-        """Returns the records of a micro batch of one slot: what the property of that name gives.
+        """Returns the property ``train_micro_batch_size_per_gpu``.
 
         Raises:
             InvalidExperimentException: No engine is wrapped yet.
@@ -166,7 +166,7 @@ class DeepSpeedTrialContext(TrialContext):
         return self.train_micro_batch_size_per_gpu
 
     def get_num_micro_batches_per_slot(self) -> int:
-        """Returns the micro batches of a batch: what the property of that name gives.
+        """Returns the property ``num_micro_batches_per_slot``.
 
         Raises:
             InvalidExperimentException: No engine is wrapped yet.
@@ -174,7 +174,7 @@ class DeepSpeedTrialContext(TrialContext):
         return self.num_micro_batches_per_slot
 
     def get_per_slot_batch_size(self) -> int:
-        """Returns the records of a batch of one slot: of all its micro batches.
+        """Returns the records of a batch of one slot, in all its micro batches.
 
         Raises:
             InvalidExperimentException: No engine is wrapped yet.
@@ -183,7 +183,7 @@ class DeepSpeedTrialContext(TrialContext):
 
     @property
     def _calls_per_batch(self) -> int:
-        """How often ``train_batch`` is called for a batch."""
+        """The number of calls of ``train_batch`` for each batch."""
         if self._manual_grad_accumulation or self.use_pipeline_parallel:
             return 1
         return self.num_micro_batches_per_slot

@@ -37,7 +37,7 @@ def init(
     distributed: DistributedContext | None = None,
     enable_tensorboard_logging: bool = True,
 ) -> Iterator[DeepSpeedTrialContext]:
-    """Makes the context of a training with DeepSpeed; use it in a ``with`` statement.
+    """Creates the context of a training with DeepSpeed. Use it in a ``with`` statement.
 
     DeepSpeed's communication is set up first, unless the environment variable ``DET_MANUAL_INIT_DISTRIBUTED``
     says that the script has done so.
@@ -83,7 +83,7 @@ def init(
 
 
 def _set_up_communication() -> None:
-    """Lets DeepSpeed set its communication up, between the ranks of a launcher or of this process alone."""
+    """Initializes DeepSpeed's communication, among a launcher's ranks or for this process alone."""
     library = import_deepspeed()
     if os.environ.get(_MANUAL):
         return
@@ -93,7 +93,7 @@ def _set_up_communication() -> None:
 
 
 def _join_launched_ranks() -> DistributedContext:
-    """The ranks that a launcher has started."""
+    """Connects to the ranks that a launcher has started."""
     chief = os.environ.get(_CHIEF_IP) or os.environ.get("MASTER_ADDR")
     if "LOCAL_WORLD_SIZE" in os.environ:
         return DistributedContext.from_torch_distributed(chief)

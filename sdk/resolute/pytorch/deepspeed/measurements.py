@@ -23,7 +23,7 @@ CPU_SHARE = 64
 def report_measurements(
     core_context: core.Context, op: core.SearcherOperation, steps_completed: int | None = None
 ) -> Iterator[None]:
-    """Reports the measurements of DeepSpeed, which ends the process once it has them; all ranks use it.
+    """Reports DeepSpeed's measurements when DeepSpeed exits the process; all ranks use it.
 
     Args:
         core_context: The Core API.
@@ -50,14 +50,14 @@ def report_measurements(
 
 @contextlib.contextmanager
 def measure_operation(core_context: core.Context) -> Iterator[None]:
-    """Completes the operation of a trial with what DeepSpeed measures, however the trial trains."""
+    """Completes the operation of a trial with the measurements of DeepSpeed."""
     op = next(core_context.searcher.operations())
     with report_measurements(core_context, op):
         yield
 
 
 def _read_results() -> dict[str, Any] | None:
-    """What DeepSpeed wrote: of the model, or of a training; None if it wrote nothing, or both."""
+    """Returns DeepSpeed's profile of the model or its training results; None if it wrote neither or both."""
     paths = [Path(name) for name in (MODEL_INFO, METRICS) if Path(name).exists()]
     if len(paths) != 1:
         return None
@@ -77,7 +77,7 @@ def _device_memory() -> int:
 
 
 def _searched(core_context: core.Context, results: dict[str, Any]) -> float:
-    """The one number that the search service takes; a profile of the model has none."""
+    """Returns the search metric of the measurements; a profile of the model has none."""
     info = core_context.info
     name = None if info is None else info.trial._config["searcher"]["metric"]
     return float(results.get(str(name), 0.0))

@@ -32,23 +32,23 @@ class Grid(Protocol):
     """The methods of DeepSpeed's ``PipelineParallelGrid`` that are used."""
 
     def get_pipe_parallel_rank(self) -> int:
-        """Stage of this rank in its pipeline."""
+        """Returns the pipeline stage of this rank."""
 
     def get_pipe_parallel_world_size(self) -> int:
-        """Number of stages."""
+        """Returns the number of pipeline stages."""
 
     def get_slice_parallel_rank(self) -> int:
-        """Place of this rank among those that share a layer."""
+        """Returns the rank among those that share a layer."""
 
     def get_data_parallel_rank(self) -> int:
-        """Which copy of the model this rank belongs to."""
+        """Returns the index of this rank's model replica."""
 
     def get_data_parallel_world_size(self) -> int:
-        """Number of copies of the model."""
+        """Returns the number of model replicas."""
 
 
 def make_data_parallel_mpu(dist_context: DistributedContext) -> ModelParallelUnit:
-    """Returns the unit of a rank that has a whole copy of the model.
+    """Returns the unit of a rank that has a whole model replica.
 
     Args:
         dist_context: The ranks.

@@ -21,7 +21,7 @@ class DeepSpeedTrial(abc.ABC):
 
     @abc.abstractmethod
     def __init__(self, context: DeepSpeedTrialContext) -> None:
-        """Makes engines by ``deepspeed.initialize()`` and wraps them by ``context.wrap_model_engine()``.
+        """Creates engines with ``deepspeed.initialize()``, wrapped by ``context.wrap_model_engine()``.
 
         Args:
             context: What the platform offers; keep it.
@@ -73,7 +73,7 @@ class DeepSpeedTrial(abc.ABC):
         return {}
 
     def save(self, context: DeepSpeedTrialContext, path: Path) -> None:
-        """Writes the engines into a checkpoint; called on every rank, each with its own part of them.
+        """Saves this rank's part of the engines in a checkpoint; called on every rank.
 
         Args:
             context: The trial's context.
@@ -83,7 +83,7 @@ class DeepSpeedTrial(abc.ABC):
             engine.save_checkpoint(str(path), tag=_tag(number))
 
     def load(self, context: DeepSpeedTrialContext, load_path: Path) -> None:
-        """Takes the engines up from a checkpoint; called on every rank.
+        """Restores this rank's part of the engines from a checkpoint; called on every rank.
 
         Args:
             context: The trial's context.

@@ -85,11 +85,11 @@ class LightningAdapter(PyTorchTrial):
         self._replace_methods()
 
     def build_callbacks(self) -> dict[str, PyTorchCallback]:
-        """Returns what calls the module's hooks: add it to callbacks of your own."""
+        """Returns the callbacks that call the module's hooks. Add them to callbacks of your own."""
         return {"_lightning_module": _ModuleHooks(self._module, self._position)}
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
-        """Trains the batch with every optimizer, one after another."""
+        """Trains with one batch, with each optimizer in turn."""
         self._position.global_step, self._position.current_epoch = batch_idx, epoch_idx
         _call(self._module.on_train_batch_start, batch, batch_idx)
         metrics: dict[str, Any] = {}
@@ -130,7 +130,7 @@ class LightningAdapter(PyTorchTrial):
         return metrics
 
     def _training_step(self, *arguments: Any) -> Any:
-        """Calls the step through what exchanges gradients, which counts calls of ``forward`` only."""
+        """Calls the training step through ``forward`` of the wrapper that exchanges gradients."""
         if self._wrapped is self._module:
             return self._module.training_step(*arguments)
         forward = self._module.forward

@@ -11,7 +11,7 @@ NAMES = ("lightning.pytorch", "pytorch_lightning")
 
 
 def find_library() -> ModuleType:
-    """Returns the one that was imported already, else the one that is installed.
+    """Returns the imported library, otherwise the installed one.
 
     Raises:
         ImportError: Neither is installed.

@@ -43,7 +43,7 @@ _REMEDY = (
 
 
 def check_module(module: Any, base: type) -> None:
-    """Makes sure that nothing of a module would be left out silently.
+    """Checks that a module uses no feature that would be ignored.
 
     Args:
         module: The LightningModule.
@@ -67,7 +67,7 @@ def check_module(module: Any, base: type) -> None:
 
 
 def is_overridden(module: Any, name: str, base: type) -> bool:
-    """Whether the class of a module has a method of its own."""
+    """Returns whether the class of a module overrides a method."""
     own = getattr(type(module), name, None)
     return own is not None and own is not getattr(base, name, None)
 

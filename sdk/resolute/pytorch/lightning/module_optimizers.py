@@ -23,7 +23,7 @@ class ScheduleOf:
 
 
 def read_optimizers(returned: Any) -> tuple[list[Optimizer], list[ScheduleOf]]:
-    """Returns optimizers and schedulers, from whichever form Lightning knows.
+    """Returns optimizers and schedulers from any form that Lightning accepts.
 
     Args:
         returned: An optimizer, several, a pair of lists, or mappings with ``optimizer`` and ``lr_scheduler``.

@@ -15,7 +15,7 @@ Allgather = Callable[[Any], list[Any]]
 
 
 def keep(value: Any) -> Any:
-    """Takes a value of a batch so that it stays as it is now, without waiting for a device.
+    """Copies a value of a batch, without waiting for a device.
 
     Numbers of the CPU are read at once, which is faster than to keep their tensors.
     """
@@ -27,7 +27,7 @@ def keep(value: Any) -> Any:
 
 
 def batch_metrics(returned: Any) -> Metrics:
-    """Reads what ``train_batch`` returned.
+    """Converts the result of ``train_batch`` into metrics by name.
 
     Raises:
         TypeError: It is neither a tensor nor a dict.
@@ -56,7 +56,7 @@ class TrainingMetrics:
         self.batches: list[Metrics] = []
 
     def add(self, returned: Any) -> None:
-        """Takes what ``train_batch`` returned.
+        """Adds the result of ``train_batch``.
 
         Raises:
             TypeError: It is neither a tensor nor a dict.
@@ -71,7 +71,7 @@ class TrainingMetrics:
         self.batches.append(metrics)
 
     def take(self) -> tuple[Metrics, list[Metrics]]:
-        """Returns means over the batches and the metrics of each batch; every rank calls. Begins again."""
+        """Returns means over the batches and the metrics of each, then resets; every rank calls it."""
         mine = [{name: _to_host(value) for name, value in batch.items()} for batch in _read(self.batches)]
         self.batches = []
         ranks = self._allgather(mine) if self._average else [mine]
@@ -81,7 +81,7 @@ class TrainingMetrics:
 
 
 def _read(batches: list[Metrics]) -> list[Metrics]:
-    """Brings numbers of a device over, all values of a metric in one go."""
+    """Copies numbers from the device, all values of a metric at once."""
     read = [dict(batch) for batch in batches]
     for name in batches[0] if batches else ():
         values = [batch[name] for batch in batches]
@@ -138,7 +138,7 @@ class ValidationMetrics:
         self._batches: list[Metrics] = []
 
     def add(self, returned: Any) -> Metrics:
-        """Takes what ``evaluate_batch`` returned.
+        """Adds the result of ``evaluate_batch``.
 
         Raises:
             TypeError: It is no dict.
@@ -158,7 +158,7 @@ class ValidationMetrics:
         return metrics
 
     def reduce(self) -> tuple[Metrics, int]:
-        """Reduces over batches and ranks; every rank calls.
+        """Reduces over batches and ranks; every rank calls it.
 
         Returns:
             The metrics and the number of batches of all ranks.
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
 
 
 def reportable(metrics: Mapping[str, Any]) -> Metrics:
-    """Returns the metrics as a report takes them: arrays as lists."""
+    """Returns the metrics in the form of a report: arrays as lists."""
     return {
         name: value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
         for name, value in ((name, _to_host(value)) for name, value in metrics.items())

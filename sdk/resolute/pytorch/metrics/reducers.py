@@ -52,11 +52,11 @@ class MetricReducer(abc.ABC):
 
     @abc.abstractmethod
     def reset(self) -> None:
-        """Forgets what was accumulated. Called before a stretch of training, and before a validation."""
+        """Resets the reducer. Called before each period of training metrics, and before a validation."""
 
     @abc.abstractmethod
     def per_slot_reduce(self) -> Any:
-        """Returns what this slot has accumulated, as something that can be pickled."""
+        """Returns the values accumulated on this slot. They must be picklable."""
 
     @abc.abstractmethod
     def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
@@ -80,19 +80,19 @@ class FunctionReducer(MetricReducer):
         self.values: list[Any] = []
 
     def update(self, value: Any) -> None:
-        """Takes the value of one batch."""
+        """Adds the value of one batch."""
         self.values.append(value)
 
     def reset(self) -> None:
-        """Forgets all values."""
+        """Removes all values."""
         self.values = []
 
     def per_slot_reduce(self) -> list[Any]:
-        """The values of this slot."""
+        """Returns the values of this slot."""
         return self.values
 
     def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
-        """The function of the values of all slots."""
+        """Applies the function to the values of all slots."""
         missing = object()
         turns = itertools.zip_longest(*per_slot_metrics, fillvalue=missing)
         return self.function([value for turn in turns for value in turn if value is not missing])
@@ -164,7 +164,7 @@ class ReducerContext:
                 wrapped.reducer.reset()
 
     def reduce_metrics(self, for_training: bool) -> dict[str, Any]:
-        """Reduces over all slots; every rank calls, and every rank gets the metrics.
+        """Reduces over all slots; every rank calls it and gets the metrics.
 
         Args:
             for_training: Whether the metrics of training are wanted, else those of validation.
@@ -186,14 +186,14 @@ class ReducerContext:
         return metrics
 
     def function_reducer_values(self) -> list[list[Any]] | None:
-        """Returns what function reducers of training hold, or None if there are reducers of other kinds."""
+        """Returns the values of training's function reducers; None if there are reducers of other kinds."""
         active = [wrapped.reducer for wrapped in self._wrapped if wrapped.for_training]
         if not all(isinstance(reducer, FunctionReducer) for reducer in active):
             return None
         return [reducer.values for reducer in active if isinstance(reducer, FunctionReducer)]
 
     def restore_function_reducer_values(self, values: Sequence[list[Any]]) -> None:
-        """Returns function reducers of training the values that they held."""
+        """Restores the values of training's function reducers."""
         active = [wrapped.reducer for wrapped in self._wrapped if wrapped.for_training]
         for reducer, held in zip(active, values, strict=False):
             if isinstance(reducer, FunctionReducer):

@@ -91,7 +91,7 @@ class TrialBatchTrainer:
         return self._batches.waited_seconds
 
     def train(self, step: int, epoch: int) -> None:
-        """Trains one batch and keeps its metrics, or leaves it out."""
+        """Trains one batch and collects its metrics, unless the batch is skipped."""
         context = self._context
         batch = next(self._batches)
         if step in self._skipped:

@@ -103,7 +103,7 @@ class TrialComponentFactory:
         return TrialContents(self._context, callbacks=callbacks, metrics=metrics)
 
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
-        """The loader of this rank; an epoch has as many batches as the chief's."""
+        """Returns the trainer of this rank's loader; an epoch has as many batches as the chief's loader."""
         context, dist = self._context, self._context.distributed
         built: Any = self._managed(self._trial.build_training_data_loader())
         loader = built
@@ -134,7 +134,7 @@ class TrialComponentFactory:
         return batches, epoch_length
 
     def make_evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
-        """By batches of this rank's shard, or of all data on the chief."""
+        """Returns the evaluation: of this rank's shard in batches, or of the whole data set on the chief."""
         evaluation = TrialEvaluator(
             self._trial, self._context, callbacks=callbacks, loader=self._validation_loader(), batches=most
         )
@@ -159,7 +159,7 @@ class TrialComponentFactory:
         return built.get_data_loader(num_replicas=replicas, rank=rank, seed=context.get_trial_seed())
 
     def _managed(self, loader: object) -> object:
-        """A loader of torch as one of ours, unless the trial shards, shuffles and skips itself."""
+        """Converts a loader of torch into ours, unless the trial shards, shuffles and skips data itself."""
         return from_torch(loader) if self._context.experimental.reproducibility_checks else loader
 
     def _check_loader(self, loader: object, method: str) -> None:
@@ -171,7 +171,7 @@ class TrialComponentFactory:
 
 
 def check_third_party_loader(loader: object, method: str, *, allowed: bool, remedy: str) -> None:
-    """Checks a loader that is no ``resolute.pytorch.DataLoader``.
+    """Checks a loader other than ``resolute.pytorch.DataLoader``.
 
     Args:
         loader: The loader.
@@ -195,7 +195,7 @@ def check_third_party_loader(loader: object, method: str, *, allowed: bool, reme
 def warn_of_first_batch(
     loader: object, context: TrialContext, callbacks: Mapping[str, PyTorchCallback]
 ) -> None:
-    """Warns of a training loader that does not learn where to go on: each run begins with its first batch.
+    """Warns of a training loader that begins each run with its first batch.
 
     Args:
         loader: What the trial built.
@@ -240,7 +240,7 @@ def order_of(
 
 
 def _read_here(loader: Any) -> OwnGenerators:
-    """Returns the generators by which this process reads records: they go on where they were.
+    """Returns the generators with which this process reads records, whose states are restored.
 
     Of a loader that deals its earlier batches again, to skip them, those of samplers are not among them.
     """
@@ -252,7 +252,7 @@ def _read_here(loader: Any) -> OwnGenerators:
 
 
 def loader_length(loader: Any) -> int | None:
-    """Returns the number of batches of a loader; None if it does not tell."""
+    """Returns the number of batches of a loader; None if it has no length."""
     try:
         return len(loader)
     except TypeError:

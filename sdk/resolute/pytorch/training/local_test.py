@@ -25,7 +25,7 @@ def create_trial_instance(
     config: Mapping[str, Any] | None = None,
     hparams: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Makes a trial to look at, off cluster.
+    """Creates a trial off cluster, for inspection.
 
     Args:
         trial_def: Its class.

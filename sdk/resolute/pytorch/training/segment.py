@@ -18,7 +18,7 @@ class BatchTrainer(Protocol):
         """Seconds for which it has waited for batches so far."""
 
     def train(self, step: int, epoch: int) -> None:
-        """Trains one batch and keeps its metrics.
+        """Trains one batch and collects its metrics.
 
         Args:
             step: Number of the batch, from 0, over all runs of the trial.

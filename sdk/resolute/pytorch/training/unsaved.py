@@ -142,7 +142,7 @@ class UnsavedStateWarning(PyTorchCallback):
 def with_unsaved_state_warning(
     trial: Any, context: TrialContext, *, kept: Iterable[object] = (), schedulers: Iterable[object] = ()
 ) -> tuple[Mapping[str, PyTorchCallback], UnsavedStateWarning]:
-    """Returns a trial's callbacks and, also by itself, the one that warns of what no checkpoint holds.
+    """Returns a trial's callbacks with the one that warns of unsaved state, and that one by itself.
 
     Args:
         trial: The trial.

@@ -74,7 +74,7 @@ def evaluate_and_reduce(
     callbacks: Callbacks,
     reducers: Reducer | dict[str, Reducer] = Reducer.AVG,
 ) -> Metrics:
-    """Evaluates batch after batch and reduces their metrics over batches and ranks; every rank calls.
+    """Evaluates all batches and reduces their metrics over batches and ranks; every rank calls it.
 
     Args:
         evaluated: Evaluates a batch each time that it is asked, and gives its metrics.
@@ -130,7 +130,7 @@ class TrialEvaluator:
         self._evaluate = _with_batch_index(trial.evaluate_batch)
 
     def evaluate(self) -> Metrics:
-        """Returns the metrics that the trial computes; every rank calls."""
+        """Returns the metrics that the trial computes; every rank calls it."""
         context = self._context
         with context._backend.evaluation_mode(context.models):
             if evaluates_full_dataset(self._trial):
@@ -165,7 +165,7 @@ def evaluates_full_dataset(trial: PyTorchTrial) -> bool:
 
 
 def check_evaluation(trial: PyTorchTrial) -> None:
-    """Checks that it is clear how a trial validates.
+    """Checks that the trial defines exactly one way to validate.
 
     Raises:
         InvalidExperimentException: It overrides none, or both, of the two ways.

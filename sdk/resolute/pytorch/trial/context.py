@@ -227,7 +227,7 @@ class PyTorchTrialContext(TrialContext):
         return lr_scheduler
 
     def wrap_scaler(self, scaler: Any) -> Any:
-        """Puts a ``GradScaler`` under the care of the platform; the trial scales, steps and updates itself.
+        """Registers a ``GradScaler``. The trial scales losses, and steps and updates the scaler.
 
         Raises:
             InvalidExperimentException: A model was wrapped before, or there is another way of mixed
@@ -252,7 +252,7 @@ class PyTorchTrialContext(TrialContext):
         min_loss_scale: float | None = None,
         max_loss_scale: float | None = 2.0**24,
     ) -> tuple[Any, Any]:
-        """Puts wrapped models and optimizers under NVIDIA's apex, with the arguments of its ``initialize``.
+        """Initializes models and optimizers with NVIDIA's apex, by the arguments of its ``initialize``.
 
         Raises:
             InvalidExperimentException: apex is not installed, or there is another way of mixed precision.
@@ -313,7 +313,7 @@ class PyTorchTrialContext(TrialContext):
         auto_zero_grads: bool = True,
         scaler: Any = None,
     ) -> None:
-        """Steps an optimizer, unless this batch only adds to gradients that are aggregated.
+        """Steps an optimizer, except in a batch that only accumulates gradients.
 
         Args:
             optimizer: A wrapped optimizer.

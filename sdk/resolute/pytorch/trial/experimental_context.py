@@ -35,7 +35,7 @@ class PyTorchExperimentalContext:
         autocast_options: Mapping[str, Any] | None = None,
         scaler_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Trains in mixed precision: forward passes of models are cast, losses scaled where that is needed.
+        """Enables automatic mixed precision for all models, with loss scaling where needed.
 
         Args:
             autocast_options: Arguments for ``torch.autocast``, such as ``{"dtype": torch.bfloat16}``; default
@@ -54,11 +54,11 @@ class PyTorchExperimentalContext:
         )
 
     def disable_dataset_reproducibility_checks(self) -> None:
-        """Lets the trial return loaders of torch; it then shards, shuffles and skips itself."""
+        """Allows loaders of torch. The trial must then shard, shuffle and skip data itself."""
         self.reproducibility_checks = False
 
     def disable_auto_to_device(self) -> None:
-        """Leaves batches where the loader put them; the trial moves them itself."""
+        """Stops the platform from moving batches to the device. The trial must move them."""
         self.auto_to_device = False
 
     def wrap_reducer(

@@ -26,7 +26,7 @@ def is_legacy_trial(trial: Any) -> bool:
 
 
 def adapt_trial(trial: Any, context: PyTorchTrialContext) -> PyTorchTrial:
-    """Returns a trial as the trainer knows it, also for one in the style of the first releases.
+    """Returns a trial with the current interface; adapts one in the style of the first releases.
 
     Raises:
         TypeError: It is no trial.

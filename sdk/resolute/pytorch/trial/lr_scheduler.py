@@ -89,11 +89,11 @@ class LRScheduler:
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over a state of the scheduler."""
+        """Restores the state of the scheduler."""
         self._scheduler.load_state_dict(state_dict)
 
     def steps_after(self, batch_idx: int, *, epoch_length: int, aggregation_frequency: int) -> int:
-        """Returns how often the scheduler steps by itself after a batch.
+        """Returns how many steps the platform makes after a batch.
 
         Args:
             batch_idx: The batch, from 0.
