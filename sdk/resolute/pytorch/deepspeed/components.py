@@ -66,7 +66,7 @@ class EngineComponentFactory:
         return EngineContents(self._trial, self._context, callbacks=callbacks, metrics=metrics)
 
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
-        """Returns the trainer of this rank's loader; the shortest loader of all ranks has one epoch."""
+        """Returns the trainer of batches, and the length of an epoch: that of the shortest loader."""
         context = self._context
         micro_batches = context.num_micro_batches_per_slot
         loader = self._loader(
