@@ -27,6 +27,7 @@ from resolute.errors import (
 from resolute.rpc.channel import open_channel
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import RevokedTokens, TokenVerifier
+from resolute_serving.server import grpc_server
 from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.tls import Listener, ServerTls, TlsFiles, client_tls, server_tls
@@ -233,3 +234,22 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
 def test_old_versions_of_tls_are_not_spoken(tmp_path: Path) -> None:
     context = ServerTls(Authority.create(tmp_path).issue(tmp_path)).context()
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
+def test_a_connection_that_never_finishes_its_handshake_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without the option, gRPC waits for two minutes.
+    options = dict(grpc_server._OPTIONS)
+    assert "grpc.server_handshake_timeout_ms" in options
+    monkeypatch.setattr(
+        grpc_server, "_OPTIONS", tuple({**options, "grpc.server_handshake_timeout_ms": 200}.items())
+    )
+
+    async def scenario() -> None:
+        async with served(protected(Authority.create(tmp_path).issue(tmp_path))) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            assert await asyncio.wait_for(reader.read(), 30) == b""
+            writer.close()
+
+    run(scenario)
