@@ -107,10 +107,13 @@ class Besiegers:
                 await call(number)
                 self.ended[kind] += 1
             except grpc.aio.AioRpcError as error:
-                self.ended[f"{kind} with {error.code().name}: {(error.details() or '')[:80]}"] += 1
+                self._note(kind, error)
             except OSError:
                 self.ended[f"{kind} with a broken connection"] += 1
             await asyncio.sleep(_PAUSE)
+
+    def _note(self, kind: str, error: grpc.aio.AioRpcError) -> None:
+        self.ended[f"{kind} with {error.code().name}: {(error.details() or '')[:80]}"] += 1
 
     async def _follow(self, number: int) -> None:
         """Follows a long log, and reads nothing of it."""
@@ -133,9 +136,11 @@ class Besiegers:
             request = experiments.CreateExperimentRequest(
                 request_id=str(uuid.uuid4()), spec=experiments.ExperimentSpec(config_yaml=_CONFIG)
             )
-            with suppress(grpc.aio.AioRpcError):
+            try:
                 await stub.CreateExperiment(request, metadata=self._who(number), timeout=_CALL_SECONDS)
                 self.ended["submissions"] += 1
+            except grpc.aio.AioRpcError as error:
+                self._note("submissions", error)
 
     async def _check(self, number: int) -> None:
         """Has large configs checked."""

@@ -110,7 +110,7 @@ class Deployment:
 @contextmanager
 def deployed(folder: Path, database_url: str) -> Iterator[Deployment]:
     """Installs the units as the page says; nothing is started."""
-    ports = {f":{number}": f":{free_port()}" for number in range(8080, 8089)}
+    ports = {f":{number}": f":{free_port()}" for number in range(8080, 8091)}
     replaced = {
         "/opt/resolute/bin/python": sys.executable,
         "/etc/resolute": str(folder / "etc"),

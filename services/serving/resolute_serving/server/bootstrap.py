@@ -27,6 +27,7 @@ from resolute_serving.server.refusal_reports import RefusalReports
 from resolute_serving.server.service import Blueprint, Environment
 from resolute_serving.server.settings import Settings
 from resolute_serving.server.token_renewal import TokenFile, TokenRenewal
+from resolute_serving.tls import Listener
 
 
 def main(blueprint: Blueprint) -> None:
@@ -86,16 +87,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         verifier=verifier,
         refusals=environment.refusals,
         peers=settings.peers,
-        settings=ServerSettings(
-            host=settings.host,
-            port=settings.port,
-            tls=settings.tls,
-            insecure=settings.insecure,
-            reflection=settings.reflection,
-            metrics_port=settings.metrics_port,
-            oldest_client=settings.oldest_client,
-            streams=settings.streams,
-        ),
+        settings=_server_settings(settings),
     )
     ended = shutdown_requested()
     await server.start()
@@ -111,6 +103,23 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
     await asyncio.gather(*background, return_exceptions=True)
     await server.stop()
     await peers.close()
+
+
+def _server_settings(settings: Settings) -> ServerSettings:
+    runs = settings.runs_port
+    return ServerSettings(
+        host=settings.host,
+        port=settings.port,
+        runs=None
+        if runs is None
+        else Listener(host=settings.host, port=runs, tls=settings.tls, insecure=settings.insecure),
+        tls=settings.tls,
+        insecure=settings.insecure,
+        reflection=settings.reflection,
+        metrics_port=settings.metrics_port,
+        oldest_client=settings.oldest_client,
+        streams=settings.streams,
+    )
 
 
 async def _report_refusals(blueprint: Blueprint, environment: Environment) -> None:

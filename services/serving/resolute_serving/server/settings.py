@@ -26,6 +26,9 @@ class Settings:
     """RESOLUTE_HOST: address to bind (127.0.0.1)."""
     port: int
     """RESOLUTE_PORT: port to bind (0 picks a free one)."""
+    runs_port: int | None
+    """RESOLUTE_RUNS_PORT: port for the calls of runs and of other services (none), which wait at ``port``
+    behind those of people."""
     database_url: str
     """RESOLUTE_DATABASE_URL: SQLAlchemy URL (an SQLite file in the data directory)."""
     data_directory: Path
@@ -71,10 +74,10 @@ class Settings:
             raise InvalidArgumentError(
                 "RESOLUTE_CLUSTER_ID is not set; give every service of a cluster the same UUID"
             )
-        metrics_port = variables.get("RESOLUTE_METRICS_PORT", "")
         return cls(
             host=variables.get("RESOLUTE_HOST", "127.0.0.1"),
-            port=_port(variables.get("RESOLUTE_PORT", "0")),
+            port=_port(variables, "RESOLUTE_PORT") or 0,
+            runs_port=_port(variables, "RESOLUTE_RUNS_PORT"),
             database_url=variables.get("RESOLUTE_DATABASE_URL") or sqlite_url(data / f"{service}.sqlite"),
             data_directory=data,
             cluster_id=cluster_id,
@@ -89,7 +92,7 @@ class Settings:
             reflection=variables.get("RESOLUTE_REFLECTION", "0") == "1",
             log_level=variables.get("RESOLUTE_LOG_LEVEL", "INFO"),
             oldest_client=oldest_client(variables),
-            metrics_port=_port(metrics_port, "RESOLUTE_METRICS_PORT") if metrics_port else None,
+            metrics_port=_port(variables, "RESOLUTE_METRICS_PORT"),
             streams=StreamLimits.from_environment(variables),
             tls=server_tls(variables),
             client_tls=client_tls(variables),
@@ -97,7 +100,10 @@ class Settings:
         )
 
 
-def _port(text: str, name: str = "RESOLUTE_PORT") -> int:
+def _port(variables: Mapping[str, str], name: str) -> int | None:
+    text = variables.get(name, "")
+    if not text:
+        return None
     if not text.isdigit() or int(text) > 65535:
         raise InvalidArgumentError(f"{name} is {text!r}; it must be a number from 0 to 65535")
     return int(text)
