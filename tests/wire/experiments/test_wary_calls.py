@@ -166,6 +166,7 @@ def test_a_call_that_is_cancelled_before_its_request_came_does_not_count(
         metadata = signed(running.user_token(name="ada"))
         one: Any = channel.unary_unary(MINE)
         await one(b"", metadata=metadata)
+        assert running.calls is not None
         counted = running.calls._gate.callers
 
         def room() -> bool:
