@@ -139,9 +139,11 @@ class _Launch:
                 os.kill(process.pid, number)
 
     def _wait_for_end(self, process: subprocess.Popen[bytes], family: ProcessTree) -> int:
+        killed = False
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(_POLL_SECONDS)
+                # A launcher whose ranks are killed before it may end with 0 in between.
+                return process.wait(_POLL_SECONDS) or (-signal.SIGKILL if killed else 0)
             if self._failure is None:
                 self._failure = self._first_rank_failure()
                 if self._failure is not None and not self._asked_to_end and not self._plan.restarts_ranks:
@@ -151,6 +153,7 @@ class _Launch:
                 self._write_line("a rank has failed and its launcher does not end the others: ending them")
                 self._forward_signal(signal.SIGTERM)
             elif step is ShutdownStep.KILL:
+                killed = True
                 family.end(timeout=END_SECONDS)
 
     def _wait_for_group(self, family: ProcessTree) -> None:
