@@ -6,11 +6,11 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import structlog
@@ -334,8 +334,11 @@ async def request_of(data: Any) -> Any:
 
 
 async def _first(requests: AsyncIterator[bytes]) -> bytes:
-    async for request in requests:
-        return request
+    # gRPC's reader and its stream name each other: where one is not closed, they keep the call, with what its
+    # client has not read, until the collector comes by.
+    async with aclosing(cast("AsyncGenerator[bytes, None]", aiter(requests))) as received:
+        async for request in received:
+            return request
     raise errors.InvalidArgumentError("the call has no request; send one, which may be empty")
 
 
