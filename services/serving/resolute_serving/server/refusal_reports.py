@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import structlog
@@ -12,7 +12,7 @@ from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
 from resolute.contracts.times import to_timestamp
 from resolute.errors import InvalidArgumentError, ResoluteError
-from resolute_serving.auth.refusals import CountedRefusal, Refusals
+from resolute_serving.auth.refusals import MOST_KINDS, CountedRefusal, Refusals
 from resolute_serving.server.channels.peers import Peers
 
 if TYPE_CHECKING:
@@ -51,8 +51,11 @@ class RefusalReports:
     async def send(self) -> None:
         """Sends what there is; what cannot be sent is kept for the next time."""
         taken = self._refusals.take()
-        if not taken:
-            return
+        # Besides so many kinds there may be those that are counted together, and one message holds no more.
+        for start in range(0, len(taken), MOST_KINDS):
+            await self._send(taken[start : start + MOST_KINDS])
+
+    async def _send(self, taken: Sequence[CountedRefusal]) -> None:
         stub = cast("AccessServiceAsyncStub", AccessServiceStub(self._peers.channel("experiments")))
         try:
             await stub.RecordRefusals(pb2.RecordRefusalsRequest(refusals=map(_message, taken)))

@@ -10,7 +10,7 @@ import pytest
 from support.clocks import ManualClock
 
 from resolute.errors import InvalidArgumentError, ResoluteError, UnavailableError
-from resolute_serving.auth.refusals import Refusals
+from resolute_serving.auth.refusals import MOST_KINDS, Refusals
 from resolute_serving.server import refusal_reports
 from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.refusal_reports import RefusalReports
@@ -36,3 +36,26 @@ def test_a_report_is_sent_again_unless_its_content_was_refused(
 
     asyncio.run(scenario())
     assert len(refusals.take()) == kept
+
+
+def test_more_kinds_than_one_message_holds_are_sent_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+
+    async def record(request: Any) -> None:
+        sent.append(len(request.refusals))
+
+    monkeypatch.setattr(
+        refusal_reports, "AccessServiceStub", lambda _: SimpleNamespace(RecordRefusals=record)
+    )
+    refusals = Refusals(ManualClock())
+    for number in range(MOST_KINDS + 50):
+        refusals.note("permission_denied", f"call A/{number}", peer="::1")
+
+    async def scenario() -> None:
+        peers = Peers({"*": "127.0.0.1:1"}, token=lambda: "")
+        await RefusalReports(refusals, peers=peers).send()
+        await peers.close()
+
+    asyncio.run(scenario())
+    # All kinds that are held, and one of those that are counted together.
+    assert sent == [MOST_KINDS, 1]
