@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -85,10 +86,17 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     Raises:
         UnavailableError: The port is taken, or trials still look for the services at another that is.
     """
+    with ExitStack() as held:
+        await _serve(state, options, held, ready=ready, term=term)
+
+
+async def _serve(
+    state: StateDirectory, options: Options, held: ExitStack, *, ready: Ready, term: Term | None
+) -> None:
     cluster_id = state.cluster_id()
-    port, runs_port = _choose_ports(state, options)
+    port, runs_port = _choose_ports(state, options, held)
     address = f"127.0.0.1:{port}"
-    remote = RemoteAccess.prepare(state, options.remote)
+    remote = RemoteAccess.prepare(state, options.remote, held=held)
     keys = KeyFile(state.signing_key)
     signer = TokenSigner(keys, cluster_id=cluster_id, clock=SYSTEM_CLOCK)
     peers = Peers({"*": address}, token=ServiceTokens(signer, ServiceAccount(EMBEDDED), clock=SYSTEM_CLOCK))
@@ -127,6 +135,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     )
     peers.serve_here(server.calls)
     await server.start()
+    held.close()
     http.start()
     lines = await _announce(state, experiments, http, remote, cluster_id=cluster_id, address=address)
     ready(address, experiments.slot_count, lines)
@@ -141,10 +150,10 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     state.home.endpoint_file.unlink(missing_ok=True)
 
 
-def _choose_ports(state: StateDirectory, options: Options) -> tuple[int, int]:
+def _choose_ports(state: StateDirectory, options: Options, held: ExitStack) -> tuple[int, int]:
     """The port of people, and that of runs."""
-    port = choose_port(state, asked=options.port)
-    runs_port = choose_runs_port(state, abandon=options.port is not None, taken=port)
+    port = choose_port(state, held, asked=options.port)
+    runs_port = choose_runs_port(state, held, abandon=options.port is not None, taken=port)
     # Before any run is launched, which looks there for the services of every later start.
     state.write_runs_port(runs_port)
     return port, runs_port

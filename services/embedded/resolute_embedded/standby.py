@@ -58,13 +58,14 @@ async def _refusing(state: StateDirectory, options: Options) -> AsyncIterator[No
         return
     from resolute_embedded.network.standby_http import standby_http
 
-    remote = RemoteAccess.prepare(state, options.remote)
-    http = standby_http(state, remote=remote, port=options.http_port)
-    http.start()
-    try:
-        yield
-    finally:
-        await http.stop()
+    with ExitStack() as held:
+        remote = RemoteAccess.prepare(state, options.remote, held=held)
+        http = standby_http(state, remote=remote, port=options.http_port)
+        http.start()
+        try:
+            yield
+        finally:
+            await http.stop()
 
 
 async def _turn(state: StateDirectory, *, leadership: Leadership, waits: Waits) -> Term | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -25,26 +27,36 @@ def state(tmp_path: Path) -> StateDirectory:
     return StateDirectory(Home(tmp_path / "home"))
 
 
-def test_nothing_is_prepared_where_nothing_is_asked_for(state: StateDirectory) -> None:
-    assert RemoteAccess.prepare(state, RemoteOptions()) is None
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
 
 
-def test_options_that_do_not_go_together_are_refused(state: StateDirectory, tmp_path: Path) -> None:
+def test_nothing_is_prepared_where_nothing_is_asked_for(state: StateDirectory, held: ExitStack) -> None:
+    assert RemoteAccess.prepare(state, RemoteOptions(), held=held) is None
+
+
+def test_options_that_do_not_go_together_are_refused(
+    state: StateDirectory, held: ExitStack, tmp_path: Path
+) -> None:
     files = Authority.create(tmp_path).issue(tmp_path)
     with pytest.raises(InvalidArgumentError, match="add --tls-self-signed"):
-        RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY))
+        RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY), held=held)
     with pytest.raises(InvalidArgumentError, match="give both"):
-        RemoteAccess.prepare(state, RemoteOptions(tls_cert=files.certificate))
+        RemoteAccess.prepare(state, RemoteOptions(tls_cert=files.certificate), held=held)
     with pytest.raises(InvalidArgumentError, match="give either"):
-        RemoteAccess.prepare(state, RemoteOptions(tls_cert=files.certificate, tls_self_signed=True))
+        RemoteAccess.prepare(
+            state, RemoteOptions(tls_cert=files.certificate, tls_self_signed=True), held=held
+        )
 
 
 def test_a_given_certificate_is_used_and_has_no_fingerprint_to_confirm(
-    state: StateDirectory, tmp_path: Path
+    state: StateDirectory, held: ExitStack, tmp_path: Path
 ) -> None:
     files = Authority.create(tmp_path).issue(tmp_path)
     options = RemoteOptions(host=EVERYBODY, tls_cert=files.certificate, tls_key=files.key)
-    made = RemoteAccess.prepare(state, options)
+    made = RemoteAccess.prepare(state, options, held=held)
     assert made is not None
     assert made.listener.tls is not None
     assert (made.fingerprint, len(made.announcement)) == ("", 1)
@@ -52,8 +64,10 @@ def test_a_given_certificate_is_used_and_has_no_fingerprint_to_confirm(
     assert made.trusted == ClientTls(), "its authority is a public one, or the settings of an engine name it"
 
 
-def test_trials_trust_the_certificate_that_was_made_whatever_the_address(state: StateDirectory) -> None:
-    made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, tls_self_signed=True))
+def test_trials_trust_the_certificate_that_was_made_whatever_the_address(
+    state: StateDirectory, held: ExitStack
+) -> None:
+    made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, tls_self_signed=True), held=held)
     assert made is not None
     assert made.trusted is not None
     certificate = (state.tls / "certificate.pem").read_bytes()
@@ -64,8 +78,8 @@ def test_trials_trust_the_certificate_that_was_made_whatever_the_address(state: 
     assert made.trusted.server_name in names.value.get_values_for_type(x509.DNSName)
 
 
-def test_plain_ports_are_served_where_somebody_insists(state: StateDirectory) -> None:
-    made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, insecure=True))
+def test_plain_ports_are_served_where_somebody_insists(state: StateDirectory, held: ExitStack) -> None:
+    made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, insecure=True), held=held)
     assert made is not None
     assert (made.listener.tls, made.trusted) == (None, None)
     assert "without TLS" in made.announcement[0]

@@ -1,8 +1,13 @@
-"""The ports of a start: the previous ones, because running trials call the services there."""
+"""The ports of a start: the previous ones, because running trials call the services there.
+
+A port that is chosen stays bound by a socket that does not listen. Linux gives such a port to no program that
+asks for a free one, and lets the server bind it as well, because both sockets reuse addresses.
+"""
 
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 
 import structlog
 
@@ -12,39 +17,41 @@ from resolute_embedded.home.state_directory import StateDirectory
 _log = structlog.get_logger("cluster")
 
 
-def choose_port(state: StateDirectory, *, asked: int | None = None) -> int:
+def choose_port(state: StateDirectory, held: ExitStack, *, asked: int | None = None) -> int:
     """Chooses the port.
 
     Args:
         state: The home.
+        held: Keeps the port from other programs until it is closed; to be closed once the server listens.
         asked: The port that somebody wants; None for the last one, or else a free one.
 
     Raises:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
     # Trials that were launched before runs had a port of their own look for the services here.
-    return _choose(state, asked=asked, last=state.last_port(), has_runs=not state.last_runs_port())
+    return _choose(state, held, asked=asked, last=state.last_port(), has_runs=not state.last_runs_port())
 
 
-def choose_runs_port(state: StateDirectory, *, abandon: bool, taken: int) -> int:
+def choose_runs_port(state: StateDirectory, held: ExitStack, *, abandon: bool, taken: int) -> int:
     """Chooses the port at which the runs of this machine look for the services.
 
     Args:
         state: The home.
+        held: As for :func:`choose_port`.
         abandon: Whether trials that still run may be left alone, because somebody asked for a new port.
-        taken: Port that was chosen for people, and is not bound yet.
+        taken: Port that was chosen for people.
 
     Raises:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
     last = state.last_runs_port()
-    while (port := _choose(state, asked=None, last=last, has_runs=not abandon)) == taken:
+    while (port := _choose(state, held, asked=None, last=last, has_runs=not abandon)) == taken:
         last = 0
     return port
 
 
-def _choose(state: StateDirectory, *, asked: int | None, last: int, has_runs: bool) -> int:
-    if not asked and last and _is_free(last):
+def _choose(state: StateDirectory, held: ExitStack, *, asked: int | None, last: int, has_runs: bool) -> int:
+    if not asked and last and _hold(held, last):
         return last
     waiting = state.live_runs() if last and asked != last and has_runs else 0
     if waiting and not asked:
@@ -55,38 +62,32 @@ def _choose(state: StateDirectory, *, asked: int | None, last: int, has_runs: bo
         )
     if waiting:
         _log.warning("trials still run and look for the cluster at its last port", port=last, runs=waiting)
-    return asked or _free_port()
+    if port := _hold(held, asked or 0) or asked:
+        return port  # one that somebody asked for and another program has is refused where it is served
+    raise UnavailableError("no port of 127.0.0.1 is free; end programs that listen")
 
 
-def choose_remote_port(state: StateDirectory, *, host: str, asked: int | None = None) -> int:
+def choose_remote_port(state: StateDirectory, held: ExitStack, *, host: str, asked: int | None = None) -> int:
     """Chooses the port for other machines: the wanted one, the last one, or else a free one.
 
     Args:
         state: The home.
+        held: As for :func:`choose_port`.
         host: Address that is bound.
         asked: The port that somebody wants.
     """
-    last = state.last_remote_port()
-    return asked or (last and _bound(last, host)) or _bound(0, host) or 0
+    wanted = asked or state.last_remote_port()
+    return _hold(held, wanted, host) or asked or _hold(held, 0, host)
 
 
-def _is_free(port: int) -> bool:
-    return _bound(port) is not None
-
-
-def _free_port() -> int:
-    port = _bound(0)
-    if port is None:
-        raise UnavailableError("no port of 127.0.0.1 is free; end programs that listen")
-    return port
-
-
-def _bound(port: int, host: str = "127.0.0.1") -> int | None:
-    """The number of a port that could be bound just now; None if it could not."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return None
-        return int(probe.getsockname()[1])
+def _hold(held: ExitStack, port: int, host: str = "127.0.0.1") -> int:
+    """Binds a port without listening, zero a free one; its number, zero where another program has it."""
+    holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        holder.bind((host, port))
+    except OSError:
+        holder.close()
+        return 0
+    held.enter_context(holder)
+    return int(holder.getsockname()[1])

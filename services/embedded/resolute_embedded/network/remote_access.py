@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 import socket
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,8 +57,15 @@ class RemoteAccess:
     """Whom trials on other machines trust here; None for a plain port."""
 
     @classmethod
-    def prepare(cls, state: StateDirectory, options: RemoteOptions) -> RemoteAccess | None:
+    def prepare(
+        cls, state: StateDirectory, options: RemoteOptions, *, held: ExitStack
+    ) -> RemoteAccess | None:
         """Reads or makes the certificate and chooses the port; None if only this machine is served.
+
+        Args:
+            state: The home.
+            options: What was asked for.
+            held: Keeps the port from other programs until it is closed; to be closed once the server listens.
 
         Raises:
             InvalidArgumentError: Options do not go together, or other machines would reach plain ports.
@@ -74,7 +82,7 @@ class RemoteAccess:
             )
         listener = Listener(
             host=host,
-            port=choose_remote_port(state, host=host, asked=options.remote_port),
+            port=choose_remote_port(state, held, host=host, asked=options.remote_port),
             tls=None if files is None else ServerTls(files),
             insecure=options.insecure,
         )
