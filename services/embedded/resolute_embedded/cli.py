@@ -369,9 +369,9 @@ def _serve(
     try:
         require_original(state)
         state.remove_leftovers()
-        if state.is_moved:
+        if state.databases.are_moved:
             # A move may have been killed before it did.
-            state.set_databases_aside()
+            state.databases.set_files_aside()
         names = {field.name for field in fields(RemoteOptions)}
         remote = RemoteOptions(**{name: value for name, value in options.items() if name in names})
         others = {name: value for name, value in options.items() if name not in names}

@@ -93,7 +93,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
 async def _serve(
     state: StateDirectory, options: Options, held: ExitStack, *, ready: Ready, term: Term | None
 ) -> None:
-    cluster_id = state.cluster_id()
+    cluster_id = state.cluster_id.get()
     port, runs_port = _choose_ports(state, options, held)
     address = f"127.0.0.1:{port}"
     remote = RemoteAccess.prepare(state, options.remote, held=held)
@@ -155,7 +155,7 @@ def _choose_ports(state: StateDirectory, options: Options, held: ExitStack) -> t
     port = choose_port(state, held, asked=options.port)
     runs_port = choose_runs_port(state, held, abandon=options.port is not None, taken=port)
     # Before any run is launched, which looks there for the services of every later start.
-    state.write_runs_port(runs_port)
+    state.ports.runs.write(runs_port)
     return port, runs_port
 
 
@@ -182,7 +182,7 @@ def _environment(
     state: StateDirectory, blueprint: Blueprint, *, peers: Peers, cluster_id: str, term: Term | None
 ) -> Environment:
     return Environment(
-        database_url=state.database_url(blueprint.name),
+        database_url=state.databases.url(blueprint.name),
         fence=None if term is None else term.fence,
         data_directory=state.data,
         home=state.home.path,
@@ -195,7 +195,7 @@ def _environment(
 def _create(
     blueprint: Blueprint, state: StateDirectory, *, peers: Peers, cluster_id: str, term: Term | None
 ) -> Service:
-    upgrade(blueprint, state.database_url(blueprint.name))
+    upgrade(blueprint, state.databases.url(blueprint.name))
     return blueprint.create(_environment(state, blueprint, peers=peers, cluster_id=cluster_id, term=term))
 
 
@@ -208,7 +208,7 @@ def _experiments(
     remote: RemoteAccess | None,
     http_url: str,
 ) -> ExperimentsService:
-    upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
+    upgrade(EXPERIMENTS, state.databases.url(EXPERIMENTS.name))
     settings = ExperimentsSettings(
         address=address,
         remote_tls=None if remote is None else remote.trusted,
@@ -247,7 +247,7 @@ async def _announce(
         link = f"{http.url}/sign-in?code={await experiments.operator_sign_in_code()}"
         lines.append(f"Sign-in: {link} signs a browser in once, within ten minutes")
     if remote is not None:
-        state.write_remote_port(remote.listener.port)
+        state.ports.remote.write(remote.listener.port)
         lines.extend(remote.announcement)
     return lines
 

@@ -32,7 +32,7 @@ async def stand_by(state: StateDirectory, options: Options, *, waits: Waits, rea
     Raises:
         FailedPreconditionError: The databases are files of the home.
     """
-    if not state.is_moved:
+    if not state.databases.are_moved:
         raise FailedPreconditionError(
             f"the databases of {state.home.path} are files, which this machine alone can use; "
             "`resolute db move` moves them into PostgreSQL, where another machine finds them"

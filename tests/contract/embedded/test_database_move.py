@@ -25,6 +25,7 @@ from resolute_embedded.doctor.databases import check_databases
 from resolute_embedded.home import database_move
 from resolute_embedded.home.backups import adopt_copy, back_up, upgrade_databases
 from resolute_embedded.home.database_move import move
+from resolute_embedded.home.databases import HomeDatabases
 from resolute_embedded.home.identity import require_original
 from resolute_embedded.home.private_home import make_private
 from resolute_embedded.home.state_directory import StateDirectory
@@ -43,7 +44,7 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("upgraded") / "home"
     restore_home(home)
     state = StateDirectory(Home(home))
-    state.cluster_id()
+    state.cluster_id.get()
     upgrade_databases("", state)
     return home
 
@@ -80,10 +81,10 @@ def numbered(files: sqlite3.Connection) -> list[tuple[str, int]]:
 
 def require_moved(state: StateDirectory, url: str) -> int:
     """Compares every table, and what number its next row gets; returns how many rows there are."""
-    assert not state.databases.is_dir(), "an older release would serve it"
+    assert not state.databases.files.is_dir(), "an older release would serve it"
     total = 0
     for blueprint in OWNERS:
-        path = state.databases_before_move / f"{blueprint.name}.sqlite"
+        path = state.databases.files_before_move / f"{blueprint.name}.sqlite"
         before = create_engine(sqlite_url(path), name=blueprint.name, writes=False)
         after = create_engine(url, name=blueprint.name, writes=False)
         for table in metadata_of(blueprint.package).sorted_tables:
@@ -104,13 +105,13 @@ def require_moved(state: StateDirectory, url: str) -> int:
 def test_every_row_moves_and_numbers_go_on(state: StateDirectory, postgres_server: PostgresServer) -> None:
     url = postgres_server.clean_database()
     counts = move(state, url.replace("+psycopg", ""))
-    assert state.database_url("metrics") == url
+    assert state.databases.url("metrics") == url
     # The version of each schema is a row too.
     assert sum(counts.values()) == require_moved(state, url) + len(OWNERS) > 500
     assert all(finding.status.value == "ok" for finding in check_databases(state))
     assert upgrade_databases("", state)
     make_private(state)
-    assert not state.databases.is_dir()
+    assert not state.databases.files.is_dir()
     with pytest.raises(FailedPreconditionError, match="are in PostgreSQL: back them up by its own means"):
         back_up(state, state.home.path / "backup")
     with pytest.raises(FailedPreconditionError, match="are in PostgreSQL already"):
@@ -125,8 +126,8 @@ def test_a_move_that_was_killed_anywhere_is_whole_once_it_is_repeated(
     def work(home: Path, points: CrashPoints) -> None:
         points.around(database_move, "_copy_table")
         points.around(database_move, "_verified")
-        points.around(StateDirectory, "write_moved_url")
-        points.around(StateDirectory, "set_databases_aside")
+        points.around(HomeDatabases, "move_to")
+        points.around(HomeDatabases, "set_files_aside")
         move(StateDirectory(Home(home)), url)
 
     def fresh() -> Path:
@@ -140,8 +141,8 @@ def test_a_move_that_was_killed_anywhere_is_whole_once_it_is_repeated(
         url, home = postgres_server.clean_database(), fresh()
         kill_at_step(fatal, partial(work, home))
         killed = StateDirectory(Home(home))
-        assert killed.is_moved == (fatal > steps - 3)
-        if killed.is_moved:
+        assert killed.databases.are_moved == (fatal > steps - 3)
+        if killed.databases.are_moved:
             with pytest.raises(FailedPreconditionError, match="are in PostgreSQL already"):
                 move(killed, url)
         else:
@@ -165,17 +166,17 @@ def test_a_moved_home_goes_on_elsewhere_once_it_is_adopted(
     for _ in range(2):
         adopt_copy(copy, take_over=True)
     require_original(copy)
-    assert (copy.cluster_id(), copy.database_url("logs")) == (state.cluster_id(), url)
+    assert (copy.cluster_id.get(), copy.databases.url("logs")) == (state.cluster_id.get(), url)
     # Beside its original it needs a database of its own.
     restored = postgres_server.new_database()
     beside = StateDirectory(Home(Path(shutil.copytree(state.home.path, tmp_path / "beside"))))
     for _ in range(2):
         adopt_copy(beside, take_over=False, url=restored.replace("+psycopg", ""))
     require_original(beside)
-    assert beside.cluster_id() != state.cluster_id()
-    assert (beside.database_url("logs"), state.database_url("logs")) == (restored, url)
+    assert beside.cluster_id.get() != state.cluster_id.get()
+    assert (beside.databases.url("logs"), state.databases.url("logs")) == (restored, url)
     files = StateDirectory(Home(tmp_path / "files"))
-    files.databases.mkdir(parents=True)
+    files.databases.files.mkdir(parents=True)
     with pytest.raises(FailedPreconditionError, match="leave out --url"):
         adopt_copy(files, take_over=True, url=url)
 
@@ -202,21 +203,21 @@ def test_what_cannot_be_moved_is_left_as_it_is(
         move(state, url)
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE logs.lines")
-    note = StateDirectory.write_moved_url
+    note = HomeDatabases.move_to
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StateDirectory, "write_moved_url", lambda *_: None)
-        patch.setattr(StateDirectory, "set_databases_aside", lambda *_: None)
+        patch.setattr(HomeDatabases, "move_to", lambda *_: None)
+        patch.setattr(HomeDatabases, "set_files_aside", lambda *_: None)
         move(state, url)
     # The home was served once more, since the note was missing: what it wrote is not in PostgreSQL.
-    with closing(sqlite3.connect(state.databases / "experiments.sqlite")) as files:
+    with closing(sqlite3.connect(state.databases.files / "experiments.sqlite")) as files:
         files.execute("UPDATE users SET role = 'viewer'")
         files.commit()
-    assert StateDirectory.write_moved_url is note
+    assert HomeDatabases.move_to is note
     with pytest.raises(
         FailedPreconditionError, match="has tables already, in schema checkpoints, experiments"
     ):
         move(state, url)
-    assert not state.is_moved
+    assert not state.databases.are_moved
     engine.dispose()
 
 
@@ -235,12 +236,12 @@ def test_a_row_that_postgresql_cannot_hold_is_named_with_its_table(
     state: StateDirectory, postgres_server: PostgresServer, change: str, message: str
 ) -> None:
     url = postgres_server.clean_database()
-    with closing(sqlite3.connect(state.databases / "experiments.sqlite")) as files:
+    with closing(sqlite3.connect(state.databases.files / "experiments.sqlite")) as files:
         files.execute(change)
         files.commit()
     with pytest.raises(FailedPreconditionError, match=message):
         move(state, url)
-    assert not state.is_moved
+    assert not state.databases.are_moved
     require_empty(url)
 
 
@@ -263,7 +264,7 @@ def test_a_connection_that_breaks_while_a_table_is_copied_is_told_with_its_table
     monkeypatch.setattr(database_move, "_rows", broken)
     with pytest.raises(FailedPreconditionError, match=r"\.trials could not be moved, and nothing was"):
         move(state, url)
-    assert not state.is_moved
+    assert not state.databases.are_moved
     require_empty(url)
 
 
@@ -283,7 +284,7 @@ def test_one_process_serves_a_database_whatever_home_names_it(
     with served_alone(homes[0]), served_alone(homes[1]):
         pass  # SQLite files are each home's own
     for home in homes:
-        home.write_moved_url(url)
+        home.databases.move_to(url)
     with (
         served_alone(homes[0]),
         pytest.raises(FailedPreconditionError, match="another process serves the database"),
@@ -292,6 +293,6 @@ def test_one_process_serves_a_database_whatever_home_names_it(
         pass
     with served_alone(homes[1]):
         pass
-    homes[0].write_moved_url(f"postgresql+psycopg://resolute@127.0.0.1:{free_port()}/nothing")
+    homes[0].databases.move_to(f"postgresql+psycopg://resolute@127.0.0.1:{free_port()}/nothing")
     with pytest.raises(UnavailableError, match="does not answer"), served_alone(homes[0]):
         pass

@@ -132,7 +132,7 @@ def test_a_search_of_a_home_that_was_moved_goes_on_to_the_same_decisions(
 ) -> None:
     home = StateDirectory(Home(tmp_path / "home"))
     restore_home(home.home.path)
-    home.cluster_id()
+    home.cluster_id.get()
     url = postgres_server.clean_database()
     move(home, url)
     require_same_decisions(name, url, tmp_path)

@@ -78,7 +78,7 @@ class FaultCluster(EmbeddedCluster):
             ]
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.database_url:
-            StateDirectory(Home(self.home)).write_moved_url(self.database_url)
+            StateDirectory(Home(self.home)).databases.move_to(self.database_url)
         with (self.home / "up.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", *command],

@@ -34,10 +34,10 @@ def state(tmp_path: Path) -> StateDirectory:
     """A home that was served once."""
     made = StateDirectory(Home(tmp_path / "home"))
     for blueprint in BLUEPRINTS:
-        upgrade(blueprint, made.database_url(blueprint.name))
-    made.cluster_id()
+        upgrade(blueprint, made.databases.url(blueprint.name))
+    made.cluster_id.get()
     load_or_create_key(made.signing_key)
-    made.write_endpoint(address="127.0.0.1:9", cluster_id=made.cluster_id(), token="t")
+    made.write_endpoint(address="127.0.0.1:9", cluster_id=made.cluster_id.get(), token="t")
     require_original(made)
     return made
 
@@ -113,8 +113,8 @@ def test_an_adopted_copy_leaves_processes_and_resources_of_the_original_alone(
         assert process.poll() is None
         assert shared.exists()
         assert (container.run.spool / "rank0.metrics").read_bytes() == b"reports"
-    assert copy.last_port() == 0
-    assert copy.last_runs_port() == 0
+    assert copy.ports.people.last() == 0
+    assert copy.ports.runs.last() == 0
     assert copy.home.read_endpoint() is None
 
 
@@ -129,7 +129,7 @@ def test_a_new_incarnation_has_an_id_and_a_key_of_its_own_unless_it_takes_over(
     adopt_copy(copy, take_over=take_over)
     for other in (restored, copy):
         require_original(other)
-        assert (other.cluster_id() == state.cluster_id()) is take_over
+        assert (other.cluster_id.get() == state.cluster_id.get()) is take_over
         assert other.signing_key.exists() is take_over
     require_original(state)
 
@@ -153,7 +153,7 @@ def test_a_home_of_before_homes_knew_themselves_is_served(state: StateDirectory)
 
 def test_a_backup_finishes_while_a_service_writes(state: StateDirectory, tmp_path: Path) -> None:
     """A copy in several steps begins again whenever something was written between two of them."""
-    path = state.databases / "written.sqlite"
+    path = state.databases.files / "written.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         # Small pages make many steps of a copy that counts them.
         connection.execute("PRAGMA page_size=512")

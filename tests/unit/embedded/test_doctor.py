@@ -29,7 +29,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The databases of a home that was served once."""
     state = StateDirectory(Home(tmp_path_factory.mktemp("pristine")))
     for blueprint in BLUEPRINTS:
-        upgrade(blueprint, state.database_url(blueprint.name))
+        upgrade(blueprint, state.databases.url(blueprint.name))
     return state.home.path
 
 
@@ -107,7 +107,7 @@ def test_settings_of_engines_that_are_wrong_are_a_fault(state: StateDirectory) -
 
 
 def test_every_bad_finding_has_a_remedy(state: StateDirectory) -> None:
-    (state.databases / "logs.sqlite").write_bytes(b"no database" * 1000)
+    (state.databases.files / "logs.sqlite").write_bytes(b"no database" * 1000)
     state.home.token_file.chmod(0o644)
     bad = [one for one in run_checks(state) if one.status is not Status.OK]
     assert len(bad) >= 2
@@ -115,7 +115,7 @@ def test_every_bad_finding_has_a_remedy(state: StateDirectory) -> None:
 
 
 def test_damaged_database_is_found(state: StateDirectory) -> None:
-    path = state.databases / "metrics.sqlite"
+    path = state.databases.files / "metrics.sqlite"
     content = bytearray(path.read_bytes())
     content[4096:12288] = os.urandom(8192)
     path.write_bytes(content)
@@ -125,7 +125,7 @@ def test_damaged_database_is_found(state: StateDirectory) -> None:
 
 
 def test_database_of_another_version_is_found(state: StateDirectory) -> None:
-    with closing(sqlite3.connect(state.databases / "searcher.sqlite")) as connection:
+    with closing(sqlite3.connect(state.databases.files / "searcher.sqlite")) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0000'")
         connection.commit()
     finding = found(state, "database of searcher")
@@ -140,7 +140,7 @@ def test_token_that_others_can_read_is_found(state: StateDirectory) -> None:
 
 
 def test_clock_that_went_back_is_found(state: StateDirectory) -> None:
-    with closing(sqlite3.connect(state.databases / "experiments.sqlite")) as connection:
+    with closing(sqlite3.connect(state.databases.files / "experiments.sqlite")) as connection:
         values = (time.time() + 3600.0, "ada", "create", "experiment 1", "{}")
         connection.execute(
             "INSERT INTO audit (time, actor, action, resource, detail) VALUES (?, ?, ?, ?, ?)", values
@@ -156,7 +156,7 @@ def test_a_copied_home_and_what_it_inherited_are_found(state: StateDirectory) ->
     shutil.copytree(state.home.path, copy.home.path)
     finding = found(copy, "identity of the home")
     assert (finding.status, "adopt-copy" in finding.remedy) == (Status.FAULT, True)
-    with closing(sqlite3.connect(copy.databases / "checkpoints.sqlite")) as connection:
+    with closing(sqlite3.connect(copy.databases.files / "checkpoints.sqlite")) as connection:
         connection.execute(
             "INSERT INTO checkpoints (checkpoint_id, state, trial_id, experiment_id, run, workspace, storage,"
             " metadata, manifest_digest, manifest_bytes, steps_completed, total_size, create_time, list_time,"
@@ -177,7 +177,7 @@ def test_port_that_another_program_took_is_found(state: StateDirectory, *, own: 
         free.close()
         state.write_endpoint(address=f"127.0.0.1:{of_people if own else taken}", cluster_id="c", token="t")
         if own:
-            state.write_runs_port(taken)
+            state.ports.runs.write(taken)
         state.home.endpoint_file.unlink()
         assert found(state, "port").status is Status.WARNING
 

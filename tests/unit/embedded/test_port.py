@@ -82,7 +82,7 @@ def test_who_names_a_port_gets_it_and_is_told_who_looks_elsewhere(
 def test_a_run_that_looks_at_its_own_port_leaves_the_other_free_to_move(
     state: StateDirectory, held: ExitStack, taken: int
 ) -> None:
-    state.write_runs_port(4712)
+    state.ports.runs.write(4712)
     assert choose_port(state, held) not in {0, taken}
 
 
@@ -91,9 +91,9 @@ def test_runs_find_the_services_at_the_port_of_the_last_start(
     state: StateDirectory, held: ExitStack, taken: int
 ) -> None:
     port = free_port()
-    state.write_runs_port(port)
+    state.ports.runs.write(port)
     assert choose_runs_port(state, held, abandon=False, taken=0) == port
-    state.write_runs_port(taken)
+    state.ports.runs.write(taken)
     with pytest.raises(UnavailableError, match=rf"port {taken} is taken .* 1 containers .* --port N"):
         choose_runs_port(state, held, abandon=False, taken=0)
     assert choose_runs_port(state, held, abandon=True, taken=0) not in {0, taken}
@@ -101,7 +101,7 @@ def test_runs_find_the_services_at_the_port_of_the_last_start(
 
 def test_runs_get_a_port_that_people_have_not(state: StateDirectory, held: ExitStack) -> None:
     port = free_port()
-    state.write_runs_port(port)
+    state.ports.runs.write(port)
     assert choose_runs_port(state, held, abandon=False, taken=port) not in {0, port}
 
 

@@ -34,10 +34,10 @@ def mode(path: Path) -> int:
 
 def files_of_a_database(state: StateDirectory) -> dict[str, int]:
     """Writes to a database; returns the modes of its files while it is open."""
-    engine = create_engine(state.database_url("logs"), name="logs", writes=True)
+    engine = create_engine(state.databases.url("logs"), name="logs", writes=True)
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE TABLE IF NOT EXISTS t (x)"))
-        found = {path.name: mode(path) for path in state.databases.iterdir()}
+        found = {path.name: mode(path) for path in state.databases.files.iterdir()}
     engine.dispose()
     return found
 
@@ -45,7 +45,7 @@ def files_of_a_database(state: StateDirectory) -> dict[str, int]:
 @pytest.mark.usefixtures("umask")
 def test_a_new_home_and_its_databases_are_private(state: StateDirectory) -> None:
     make_private(state)
-    assert {mode(path) for path in (state.home.path, state.databases, state.data)} == {0o700}
+    assert {mode(path) for path in (state.home.path, state.databases.files, state.data)} == {0o700}
     found = files_of_a_database(state)
     assert found == dict.fromkeys(("logs.sqlite", "logs.sqlite-wal", "logs.sqlite-shm"), 0o600)
     with open(state.output, "wb", opener=open_private):
@@ -54,15 +54,15 @@ def test_a_new_home_and_its_databases_are_private(state: StateDirectory) -> None
 
 @pytest.mark.usefixtures("umask")
 def test_a_home_that_was_open_is_closed(state: StateDirectory) -> None:
-    state.databases.mkdir(parents=True)
-    files = [state.databases / f"logs.sqlite{suffix}" for suffix in ("", "-wal", "-shm")]
+    state.databases.files.mkdir(parents=True)
+    files = [state.databases.files / f"logs.sqlite{suffix}" for suffix in ("", "-wal", "-shm")]
     for path in (*files, state.log):
         path.touch()
         path.chmod(0o666)
-    for path in (state.home.path, state.databases):
+    for path in (state.home.path, state.databases.files):
         path.chmod(0o777)
     make_private(state)
-    assert {mode(state.home.path), mode(state.databases)} == {0o700}
+    assert {mode(state.home.path), mode(state.databases.files)} == {0o700}
     assert mode(state.log) == 0o600
     assert set(files_of_a_database(state).values()) == {0o600}
 
@@ -84,7 +84,7 @@ def test_a_directory_that_others_use_is_refused_and_left_as_it_is(tmp_path: Path
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another user")
 def test_the_home_of_another_user_is_refused(state: StateDirectory) -> None:
-    state.databases.mkdir(parents=True)
+    state.databases.files.mkdir(parents=True)
     os.chown(state.home.path, 4711, 4711)
     with pytest.raises(FailedPreconditionError, match=r"belongs to user 4711.*name a directory of your own"):
         make_private(state)

@@ -20,10 +20,10 @@ def state(tmp_path: Path) -> StateDirectory:
 
 
 def test_the_port_outlives_the_endpoint_so_that_trials_find_the_next_start(state: StateDirectory) -> None:
-    assert state.last_port() == 0
+    assert state.ports.people.last() == 0
     state.write_endpoint(address="127.0.0.1:4711", cluster_id="c", token="t")
     state.home.endpoint_file.unlink()  # what stopping does
-    assert state.last_port() == 4711
+    assert state.ports.people.last() == 4711
 
 
 def test_one_process_serves_a_home_and_the_other_learns_which(state: StateDirectory) -> None:
@@ -45,8 +45,8 @@ def test_the_token_is_for_its_owner_alone(state: StateDirectory) -> None:
 
 
 def test_the_cluster_keeps_its_identity(state: StateDirectory) -> None:
-    first = state.cluster_id()
-    assert state.cluster_id() == first
+    first = state.cluster_id.get()
+    assert state.cluster_id.get() == first
 
 
 def test_what_a_killed_life_was_writing_is_removed_and_nothing_else(state: StateDirectory) -> None:

@@ -26,13 +26,13 @@ _RESTORE = "stop the cluster and restore a backup: `resolute restore`"
 
 def check_databases(state: StateDirectory) -> Iterator[Finding]:
     """Looks at the database of every service."""
-    if state.is_moved:
+    if state.databases.are_moved:
         for blueprint in BLUEPRINTS:
             if blueprint.package:
                 yield _schema(f"database of {blueprint.name}", blueprint, state)
         return
     for blueprint in BLUEPRINTS:
-        path = state.databases / f"{blueprint.name}.sqlite"
+        path = state.databases.files / f"{blueprint.name}.sqlite"
         if not blueprint.package or not path.exists():
             continue
         subject = f"database of {blueprint.name}"
@@ -63,7 +63,7 @@ def _damage(path: Path) -> str:
 
 
 def _schema(subject: str, blueprint: Blueprint, state: StateDirectory) -> Finding:
-    engine = create_engine(state.database_url(blueprint.name), name=blueprint.name, writes=False)
+    engine = create_engine(state.databases.url(blueprint.name), name=blueprint.name, writes=False)
     try:
         migrations.check(engine, package=blueprint.package)
     except OperationalError as error:
@@ -80,12 +80,14 @@ def _schema(subject: str, blueprint: Blueprint, state: StateDirectory) -> Findin
         )
     finally:
         engine.dispose()
-    return good(subject, "of the newest schema" if state.is_moved else "whole, and of the newest schema")
+    return good(
+        subject, "of the newest schema" if state.databases.are_moved else "whole, and of the newest schema"
+    )
 
 
 def _inherited(state: StateDirectory) -> Iterator[Finding]:
     """Says which files wait for a take-over."""
-    path = state.databases / "checkpoints.sqlite"
+    path = state.databases.files / "checkpoints.sqlite"
     if not path.exists():
         return
     try:
@@ -102,7 +104,7 @@ def _inherited(state: StateDirectory) -> Iterator[Finding]:
 
 
 def _clock(state: StateDirectory) -> Iterator[Finding]:
-    path = state.databases / "experiments.sqlite"
+    path = state.databases.files / "experiments.sqlite"
     if not path.exists():
         return
     try:

@@ -33,7 +33,7 @@ def check_services(state: StateDirectory) -> Iterator[Finding]:
     if served and endpoint is not None:
         yield from _services(endpoint)
     elif not served:
-        yield _port(state.last_runs_port() or state.last_port())
+        yield _port(state.ports.runs.last() or state.ports.people.last())
     slots = detect_slots()
     yield good("slots", f"this machine has {len(slots)} ({slots[0].kind.value})")
     yield _runs(state, served=served)

@@ -35,7 +35,7 @@ def upgrade_databases(url: str, state: StateDirectory) -> list[str]:
         _require_stopped(state)
     names = [blueprint.name for blueprint in BLUEPRINTS if blueprint.package]
     for blueprint in BLUEPRINTS:
-        upgrade(blueprint, url or state.database_url(blueprint.name))
+        upgrade(blueprint, url or state.databases.url(blueprint.name))
     return names
 
 
@@ -51,11 +51,11 @@ def back_up(state: StateDirectory, destination: Path) -> None:
     Raises:
         FailedPreconditionError: There is nothing to back up, or the destination exists.
     """
-    if not state.holds_cluster:
+    if not state.databases.exist:
         raise FailedPreconditionError(
             f"{state.home.path} holds no cluster; let RESOLUTE_HOME name the one to back up"
         )
-    if state.is_moved:
+    if state.databases.are_moved:
         raise FailedPreconditionError(
             f"the databases of {state.home.path} are in PostgreSQL: back them up by its own means, such as "
             "pg_dump, and copy the rest of the home; `resolute adopt-copy` makes a home of both"
@@ -63,11 +63,13 @@ def back_up(state: StateDirectory, destination: Path) -> None:
     if destination.exists():
         raise FailedPreconditionError(f"{destination} exists already; name a directory that does not")
     (destination / "databases").mkdir(parents=True, mode=0o700)
-    for name in sorted((path.name for path in state.databases.glob("*.sqlite")), key=_experiments_first):
-        _copy_database(state.databases / name, destination / "databases" / name)
+    for name in sorted(
+        (path.name for path in state.databases.files.glob("*.sqlite")), key=_experiments_first
+    ):
+        _copy_database(state.databases.files / name, destination / "databases" / name)
     shutil.copytree(state.data, destination / "data")
     # Last: without it this is no backup.
-    shutil.copy2(state.cluster_file, destination / state.cluster_file.name)
+    shutil.copy2(state.cluster_id.path, destination / state.cluster_id.path.name)
 
 
 def restore(source: Path, state: StateDirectory, *, take_over: bool) -> None:
@@ -82,7 +84,7 @@ def restore(source: Path, state: StateDirectory, *, take_over: bool) -> None:
         FailedPreconditionError: The source is no backup, or the home is not empty.
     """
     path = state.home.path
-    if not (source / "databases").is_dir() or not (source / state.cluster_file.name).is_file():
+    if not (source / "databases").is_dir() or not (source / state.cluster_id.path.name).is_file():
         raise FailedPreconditionError(f"{source} is not a backup; `resolute backup DIRECTORY` makes one")
     if path.exists() and any(path.iterdir()):
         raise FailedPreconditionError(f"{path} is not empty; let RESOLUTE_HOME name a new directory")
@@ -113,7 +115,7 @@ def adopt_copy(state: StateDirectory, *, take_over: bool, url: str = "") -> None
             it shares the database of its original.
         InvalidArgumentError: The URL is not one of PostgreSQL.
     """
-    if not state.holds_cluster:
+    if not state.databases.exist:
         raise FailedPreconditionError(f"{state.home.path} holds no cluster; let RESOLUTE_HOME name the copy")
     database = _database_of_copy(state, url, take_over=take_over)
     lock = state.lock
@@ -129,10 +131,10 @@ def adopt_copy(state: StateDirectory, *, take_over: bool, url: str = "") -> None
             for container in containers_in(state.runs, folder.name):
                 container.disown()
         if database:
-            state.write_moved_url(database)
+            state.databases.move_to(database)
         with served_alone(state):
             for blueprint in BLUEPRINTS:
-                upgrade(blueprint, state.database_url(blueprint.name))
+                upgrade(blueprint, state.databases.url(blueprint.name))
             begin_home(state, take_over=take_over)
         state.forget_service()
         record_identity(state)
@@ -143,9 +145,9 @@ def adopt_copy(state: StateDirectory, *, take_over: bool, url: str = "") -> None
 def _database_of_copy(state: StateDirectory, url: str, *, take_over: bool) -> str:
     """The URL that a copy is to have from now on; empty for the one that it has."""
     path = state.home.path
-    if url and not state.is_moved:
+    if url and not state.databases.are_moved:
         raise FailedPreconditionError(f"the databases of {path} are files of its own; leave out --url")
-    if state.is_moved and not (take_over or url):
+    if state.databases.are_moved and not (take_over or url):
         raise FailedPreconditionError(
             f"the databases of {path} are in PostgreSQL, where its original uses them: add --take-over if it "
             "is gone for good, or let --url name a database that was restored from a dump of theirs"
@@ -178,11 +180,11 @@ def take_over(url: str, state: StateDirectory) -> int:
     Raises:
         FailedPreconditionError: The home holds no cluster.
     """
-    if not url and not state.holds_cluster:
+    if not url and not state.databases.exist:
         raise FailedPreconditionError(
             f"{state.home.path} holds no cluster; let RESOLUTE_HOME name it, or give its database by --url"
         )
-    return take_over_checkpoints((lambda _: url) if url else state.database_url)
+    return take_over_checkpoints((lambda _: url) if url else state.databases.url)
 
 
 def _experiments_first(name: str) -> tuple[bool, str]:

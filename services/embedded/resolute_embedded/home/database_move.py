@@ -50,7 +50,7 @@ def move(state: StateDirectory, url: str) -> Mapping[str, int]:
         InvalidArgumentError: The URL is not one of PostgreSQL.
     """
     parsed = postgresql_url(url)
-    if not state.holds_cluster or not state.cluster_file.exists():
+    if not state.databases.exist or not state.cluster_id.path.exists():
         raise FailedPreconditionError(
             f"{state.home.path} holds no cluster; let RESOLUTE_HOME name the one to move"
         )
@@ -58,15 +58,15 @@ def move(state: StateDirectory, url: str) -> Mapping[str, int]:
     lock.acquire()
     try:
         require_original(state)
-        if state.is_moved:
+        if state.databases.are_moved:
             # Of a move that was killed after its note.
-            state.set_databases_aside()
+            state.databases.set_files_aside()
             raise FailedPreconditionError(f"the databases of {state.home.path} are in PostgreSQL already")
         for blueprint in _OWNERS:
-            upgrade(blueprint, state.database_url(blueprint.name))
+            upgrade(blueprint, state.databases.url(blueprint.name))
         counts = _copy(state, parsed)
-        state.write_moved_url(parsed.render_as_string(hide_password=False))
-        state.set_databases_aside()
+        state.databases.move_to(parsed.render_as_string(hide_password=False))
+        state.databases.set_files_aside()
         return counts
     finally:
         lock.release()
@@ -91,7 +91,7 @@ def postgresql_url(url: str) -> URL:
 
 
 def _copy(state: StateDirectory, url: URL) -> Mapping[str, int]:
-    mark = f"moved from {state.cluster_id()} as {_fingerprint(state)}"
+    mark = f"moved from {state.cluster_id.get()} as {_fingerprint(state)}"
     engine = create_engine(url.render_as_string(hide_password=False), name="public", writes=True)
     try:
         with engine.begin() as connection:
@@ -99,7 +99,7 @@ def _copy(state: StateDirectory, url: URL) -> Mapping[str, int]:
             if _mark(connection) != mark:
                 _require_empty(connection)
                 for blueprint in _OWNERS:
-                    _copy_service(connection, blueprint, state.databases / f"{blueprint.name}.sqlite")
+                    _copy_service(connection, blueprint, state.databases.files / f"{blueprint.name}.sqlite")
                 connection.exec_driver_sql(f"COMMENT ON SCHEMA \"{_OWNERS[0].name}\" IS '{mark}'")
             # Also of a move that had been interrupted after its commit.
             return {blueprint.name: _verified(connection, blueprint, state) for blueprint in _OWNERS}
@@ -116,7 +116,7 @@ def _fingerprint(state: StateDirectory) -> str:
     digest = hashlib.sha256()
     for blueprint in _OWNERS:
         for suffix in ("", "-wal"):
-            path = state.databases / f"{blueprint.name}.sqlite{suffix}"
+            path = state.databases.files / f"{blueprint.name}.sqlite{suffix}"
             if path.exists():
                 with path.open("rb") as file:
                     while block := file.read(1 << 20):
@@ -223,7 +223,7 @@ def _verified(connection: Connection, blueprint: Blueprint, state: StateDirector
         ResoluteError: A table has not all rows of the file, or the file has another table.
     """
     total = 0
-    with closing(open_read_only(state.databases / f"{blueprint.name}.sqlite")) as source:
+    with closing(open_read_only(state.databases.files / f"{blueprint.name}.sqlite")) as source:
         listed = source.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )

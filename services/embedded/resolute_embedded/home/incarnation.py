@@ -53,9 +53,9 @@ def begin_home(state: StateDirectory, *, take_over: bool) -> None:
     Unless it takes over from its original, it gets an id and a signing key of its own: a trial of either
     cluster that finds the other at its port is not let in, and waits for its own.
     """
-    begin_incarnation(state.database_url, take_over=take_over)
+    begin_incarnation(state.databases.url, take_over=take_over)
     if not take_over:
-        state.renew_cluster_id()
+        state.cluster_id.renew()
         state.signing_key.unlink(missing_ok=True)
 
 

@@ -33,7 +33,9 @@ def make_private(state: StateDirectory) -> None:
         _require_own(home)
     try:
         home.mkdir(parents=True, exist_ok=True)
-        for directory in (home, state.data) if state.is_moved else (home, state.databases, state.data):
+        for directory in (
+            (home, state.data) if state.databases.are_moved else (home, state.databases.files, state.data)
+        ):
             directory.mkdir(exist_ok=True)
             directory.chmod(0o700)
     except OSError as error:

@@ -38,7 +38,7 @@ def served_alone(state: StateDirectory) -> Iterator[Term | None]:
         FailedPreconditionError: Another process serves it.
         UnavailableError: The server does not answer.
     """
-    if not state.is_moved:
+    if not state.databases.are_moved:
         yield None
         return
     leadership = leadership_of(state)
@@ -65,7 +65,7 @@ def leadership_of(state: StateDirectory) -> Leadership:
     """The row of the database of a home."""
     name = {**asdict(HomeIdentity.of(state.home.path)), "host": socket.gethostname()}
     return Leadership(
-        state.database_url("experiments"), holder=json.dumps(name, sort_keys=True), clock=SYSTEM_CLOCK
+        state.databases.url("experiments"), holder=json.dumps(name, sort_keys=True), clock=SYSTEM_CLOCK
     )
 
 

@@ -197,6 +197,6 @@ def listen_http(
     if asked is not None:
         return open_port(asked)
     try:
-        return open_port(state.last_http_port())
+        return open_port(state.ports.http.last())
     except UnavailableError:
         return open_port(0)

@@ -29,7 +29,9 @@ def choose_port(state: StateDirectory, held: ExitStack, *, asked: int | None = N
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
     # Trials that were launched before runs had a port of their own look for the services here.
-    return _choose(state, held, asked=asked, last=state.last_port(), has_runs=not state.last_runs_port())
+    return _choose(
+        state, held, asked=asked, last=state.ports.people.last(), has_runs=not state.ports.runs.last()
+    )
 
 
 def choose_runs_port(state: StateDirectory, held: ExitStack, *, abandon: bool, taken: int) -> int:
@@ -44,7 +46,7 @@ def choose_runs_port(state: StateDirectory, held: ExitStack, *, abandon: bool, t
     Raises:
         UnavailableError: Trials still run and look for the services at the last port, which is taken.
     """
-    last = state.last_runs_port()
+    last = state.ports.runs.last()
     while (port := _choose(state, held, asked=None, last=last, has_runs=not abandon)) == taken:
         last = 0
     return port
@@ -76,7 +78,7 @@ def choose_remote_port(state: StateDirectory, held: ExitStack, *, host: str, ask
         host: Address that is bound.
         asked: The port that somebody wants.
     """
-    wanted = asked or state.last_remote_port()
+    wanted = asked or state.ports.remote.last()
     return _hold(held, wanted, host) or asked or _hold(held, 0, host)
 
 

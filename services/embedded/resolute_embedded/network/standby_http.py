@@ -26,7 +26,7 @@ def standby_http(state: StateDirectory, *, remote: RemoteAccess | None, port: in
         UnavailableError: The wanted port is taken.
         InvalidArgumentError: A setting is wrong.
     """
-    settings = HttpSettings.from_environment(os.environ, cluster_id=state.cluster_id(), grpc_port=0)
+    settings = HttpSettings.from_environment(os.environ, cluster_id=state.cluster_id.get(), grpc_port=0)
     opened = listen_http(state, settings, host=host_of(remote), asked=port)
     return HttpServer(_refuse, opened, tls=None if remote is None else remote.listener.tls)
 

@@ -31,7 +31,7 @@ def opened(engine: EngineSettings, state: StateDirectory) -> Engine:
     """
     environment = EngineEnvironment(
         # A home that was never used gets no id from somebody who only looks.
-        cluster_id=state.cluster_id() if state.cluster_file.exists() else "none",
+        cluster_id=state.cluster_id.get() if state.cluster_id.path.exists() else "none",
         address="",
         tls=None,
         outage_timeout=0.0,
