@@ -87,7 +87,7 @@ async def run_a_command(page: Any) -> None:
     await assert_accessible(page)
     await row.get_by_role("button", name="Kill").click()
     await dialog.get_by_role("button", name="Kill").click()
-    await row.get_by_text("canceled").wait_for()
+    await row.get_by_text("killed", exact=True).wait_for()
 
 
 async def start_tensorboard(page: Any) -> None:

@@ -93,11 +93,13 @@ class ExperimentRecord:
     """Of all its trials that run, together; None until that is known, and unless it runs."""
     checkpoint_directories: tuple[str, ...] = ()
     """Where its runs kept checkpoints and event files, beside the storage of its config; empty in lists."""
+    killed: bool = False
+    """Whether it is CANCELED because it was killed."""
 
     @property
     def shown_state(self) -> str:
-        """The activity of an active experiment, else its state."""
-        return self.activity or self.state.name
+        """The activity of an active experiment, else its state, which is KILLED for a killed one."""
+        return self.activity or ("KILLED" if self.killed else self.state.name)
 
     @property
     def shown_progress(self) -> str:

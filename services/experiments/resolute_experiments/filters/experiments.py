@@ -19,11 +19,14 @@ from resolute_serving.database.text_search import any_element, contains
 
 _STOPPING = frozenset(state.value for state in ExperimentState if state.value.startswith("STOPPING"))
 _STATES = {
+    # What takes more than the column of the state has no value here.
+    "running": frozenset[str](),
     "active": frozenset({ExperimentState.ACTIVE.value}),
     "paused": frozenset({ExperimentState.PAUSED.value}),
     "stopping": _STOPPING,
     "completed": frozenset({ExperimentState.COMPLETED.value}),
-    "canceled": frozenset({ExperimentState.CANCELED.value}),
+    "canceled": frozenset[str](),
+    "killed": frozenset[str](),
     "failed": frozenset({ExperimentState.ERROR.value}),
     "error": frozenset({ExperimentState.ERROR.value}),
     "deleted": frozenset({ExperimentState.DELETED.value}),
@@ -146,13 +149,17 @@ def _some_trial(condition: Condition) -> Condition:
 
 
 def _state(asked: Comparison) -> Condition:
-    if asked.value.lower() != "running":
-        return fields.choice(experiments.c.state, {"running": frozenset(), **_STATES})(asked)
-    if asked.operator not in {"=", "!="}:
-        raise asked.wrong("compare it by = or !=")
+    word = asked.value.lower()
+    if word == "canceled":
+        canceled = experiments.c.state == ExperimentState.CANCELED.value
+        return fields.truth(sa.and_(canceled, sa.not_(experiments.c.killed)))(asked)
+    if word == "killed":
+        return fields.truth(experiments.c.killed)(asked)
+    if word != "running":
+        return fields.choice(experiments.c.state, _STATES)(asked)
     active = experiments.c.state == ExperimentState.ACTIVE.value
     running = sa.and_(active, _some_trial(trials.c.state.in_([state.value for state in _RUNNING])))
-    return running if asked.operator == "=" else sa.not_(running)
+    return fields.truth(running)(asked)
 
 
 def _owner(caller: str) -> fields.Field:

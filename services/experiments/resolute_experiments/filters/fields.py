@@ -83,6 +83,17 @@ def choice(column: sa.ColumnElement[Any], words: Mapping[str, frozenset[str]]) -
     return compare
 
 
+def truth(condition: Condition) -> Field:
+    """A field that has the value that is asked for, or not."""
+
+    def compare(asked: Comparison) -> Condition:
+        if asked.operator not in {"=", "!="}:
+            raise asked.wrong("compare it by = or !=")
+        return condition if asked.operator == "=" else sa.not_(condition)
+
+    return compare
+
+
 def number(column: sa.ColumnElement[Any]) -> Field:
     """A field that holds a number."""
 

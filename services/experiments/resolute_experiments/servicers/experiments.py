@@ -315,8 +315,8 @@ def _caller_name() -> str:
 def _totals_message(totals: Totals) -> pb2.ExperimentTotals:
     return pb2.ExperimentTotals(
         states=[
-            pb2.ExperimentTotals.StateCount(state=experiment_state_number(state), count=count)
-            for state, count in totals.states.items()
+            pb2.ExperimentTotals.StateCount(state=experiment_state_number(state), killed=killed, count=count)
+            for (state, killed), count in totals.states.items()
         ],
         trials=totals.trials,
     )

@@ -279,8 +279,8 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Ver
 class Totals:
     """Sums over some experiments."""
 
-    states: Mapping[ExperimentState, int]
-    """How many are in each state."""
+    states: Mapping[tuple[ExperimentState, bool], int]
+    """How many are in each state, and were killed or not."""
     trials: int
 
 
@@ -289,11 +289,12 @@ def totals(connection: Connection, wanted: Filter) -> Totals:
     query, values = _wanted(wanted)
     if wanted.condition is not None:
         query = query.where(wanted.condition)
-    by_state = query.with_only_columns(experiments.c.state, sa.func.count()).group_by(experiments.c.state)
+    state = (experiments.c.state, experiments.c.killed)
+    by_state = query.with_only_columns(*state, sa.func.count()).group_by(*state)
     ids = query.with_only_columns(experiments.c.id)
     counted = sa.select(sa.func.count()).select_from(trials).where(trials.c.experiment_id.in_(ids))
     return Totals(
-        {ExperimentState(state): count for state, count in connection.execute(by_state, values)},
+        {(ExperimentState(name), killed): n for name, killed, n in connection.execute(by_state, values)},
         int(connection.execute(counted, values).scalar_one()),
     )
 

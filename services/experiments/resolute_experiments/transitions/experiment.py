@@ -90,6 +90,10 @@ def _columns(
     experiment: Experiment, step: Step[ExperimentState, ExperimentEffect], timing: Timing
 ) -> dict[str, Any]:
     columns: dict[str, Any] = {}
+    if step.after is not experiment.state:
+        # Work outside of the cluster ends so only when it is killed.
+        canceled = experiment.state is ExperimentState.STOPPING_CANCELED
+        columns["killed"] = step.after is ExperimentState.CANCELED and not canceled
     if _F.END in step.effects:
         completed = step.after is ExperimentState.COMPLETED
         columns |= {"ended_at": timing.now, "progress": 1.0 if completed else experiment.progress}

@@ -80,8 +80,8 @@ describe("a list that is read page by page", () => {
 });
 
 test("totals say how many experiments, trials and states match", () => {
-  const states = [{ state: ExperimentState.ERROR, count: 1n }, { state: ExperimentState.ACTIVE, count: 20n }];
-  expect(totalsText(create(ExperimentTotalsSchema, { states, trials: 7n }))).toBe("21 experiments with 7 trials: 20 active, 1 failed");
+  const states = [{ state: ExperimentState.ERROR, count: 1n }, { state: ExperimentState.ACTIVE, count: 20n }, { state: ExperimentState.CANCELED, killed: true, count: 3n }, { state: ExperimentState.CANCELED, count: 2n }];
+  expect(totalsText(create(ExperimentTotalsSchema, { states, trials: 7n }))).toBe("26 experiments with 7 trials: 20 active, 3 killed, 2 canceled, 1 failed");
 });
 
 test("what ended since somebody looked", () => {

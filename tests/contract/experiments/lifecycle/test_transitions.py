@@ -201,6 +201,8 @@ def test_experiments_do_what_their_table_says(store: Store) -> None:
         recorded = connection.execute(sa.select(schema.audit.c.action)).scalars().all()
         assert recorded == ([event.name.lower()] if X.RECORD in step.effects else [])
         assert (after.ended_at == LATER.now) == (X.END in step.effects)
+        by_kill = state is ExperimentState.STOPPING_KILLED or event is ExperimentEvent.UNMANAGED_RUNS_KILLED
+        assert after.killed == (after.state is ExperimentState.CANCELED and by_kill)
         assert (after.failure == "" and not after.archived) == (X.CLEAR_END in step.effects)
         code = list(experiments.definition(connection, store.experiment_id))
         assert (not code) == (X.REMOVE_CODE in step.effects)

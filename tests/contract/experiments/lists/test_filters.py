@@ -24,9 +24,11 @@ from resolute_experiments.lifecycle import actions
 from resolute_experiments.lifecycle.action_inputs import ActionInputs
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.experiments import ExperimentsServicer
+from resolute_experiments.states import ExperimentEvent
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.copies import validations
 from resolute_experiments.store.copies.validations import TrialValidations
+from resolute_experiments.transitions.experiment import transition_experiment
 from resolute_serving.context import Role, User, current_principal
 from resolute_serving.database.engine import Database
 
@@ -155,6 +157,24 @@ def numbers(core: ServiceContext, filter_: str = "", **fields: Any) -> list[int]
 )
 def test_a_filter_keeps_what_it_says(core: ServiceContext, filter_: str, expected: list[int]) -> None:
     assert numbers(core, filter_) == expected
+
+
+def test_killed_is_a_state_of_its_own(core: ServiceContext) -> None:
+    def end(connection: Connection) -> None:
+        for number, event in ((1, ExperimentEvent.KILL), (3, ExperimentEvent.CANCEL)):
+            for happens in (event, ExperimentEvent.LAST_TRIAL_ENDED):
+                transition_experiment(connection, experiments.get(connection, number=number), happens, NOW)
+
+    asyncio.run(core.database.write(end))
+    assert [numbers(core, f"state = {word}") for word in ("killed", "canceled")] == [[1], [3]]
+    assert numbers(core, "state != killed") == [2, 3, 4]
+    with pytest.raises(InvalidArgumentError, match="compare it by = or !="):
+        listed(core, "state ~ killed")
+    totals = listed(core, include_totals=True).totals.states
+    assert [one.killed for one in totals if one.state == experiment_pb2.EXPERIMENT_STATE_CANCELED] == [
+        False,
+        True,
+    ]
 
 
 def test_a_text_is_found_in_letters_beyond_ascii(core: ServiceContext) -> None:

@@ -225,6 +225,7 @@ class Experiment(google.protobuf.message.Message):
     STEPS_PER_SECOND_FIELD_NUMBER: builtins.int
     RUN_SECONDS_FIELD_NUMBER: builtins.int
     RUN_START_TIME_FIELD_NUMBER: builtins.int
+    KILLED_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -295,6 +296,8 @@ class Experiment(google.protobuf.message.Message):
     """Seconds for which at least one of its trials held slots, without the time since run_start_time. During the rest of
     its time it waited, was paused, or the cluster was down.
     """
+    killed: builtins.bool
+    """Whether it is CANCELED because it was killed. Experiments killed on versions without this field have it false."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels, initially from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment can change them."""
@@ -387,9 +390,10 @@ class Experiment(google.protobuf.message.Message):
         steps_per_second: builtins.float | None = ...,
         run_seconds: builtins.float = ...,
         run_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        killed: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "owner_id", b"owner_id", "run_start_time", b"run_start_time", "source", b"source", "start_time", b"start_time", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "activity", b"activity", "archived", b"archived", "best_trial_number", b"best_trial_number", "best_validation", b"best_validation", "checkpoint_directories", b"checkpoint_directories", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "steps_per_second", b"steps_per_second", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "_steps_per_second", b"_steps_per_second", "activity", b"activity", "archived", b"archived", "best_trial_number", b"best_trial_number", "best_validation", b"best_validation", "checkpoint_directories", b"checkpoint_directories", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "killed", b"killed", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "steps_per_second", b"steps_per_second", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload

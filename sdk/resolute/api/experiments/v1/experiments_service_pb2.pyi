@@ -429,17 +429,21 @@ class ExperimentTotals(google.protobuf.message.Message):
 
         STATE_FIELD_NUMBER: builtins.int
         COUNT_FIELD_NUMBER: builtins.int
+        KILLED_FIELD_NUMBER: builtins.int
         state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType
         """The state."""
         count: builtins.int
         """Number of experiments in this state."""
+        killed: builtins.bool
+        """Whether it counts those that are CANCELED because they were killed."""
         def __init__(
             self,
             *,
             state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType = ...,
             count: builtins.int = ...,
+            killed: builtins.bool = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["count", b"count", "state", b"state"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["count", b"count", "killed", b"killed", "state", b"state"]) -> None: ...
 
     STATES_FIELD_NUMBER: builtins.int
     TRIALS_FIELD_NUMBER: builtins.int

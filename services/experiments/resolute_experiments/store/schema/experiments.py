@@ -72,6 +72,8 @@ experiments = sa.Table(
     sa.Column("best_value", sa.Float),
     sa.Column("best_steps", sa.BigInteger),
     sa.Column("best_trial", sa.BigInteger),
+    # It is CANCELED because it was killed, not cancelled.
+    sa.Column("killed", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)
@@ -144,6 +146,8 @@ class Experiment:
     best_steps: int | None = None
     best_trial: int | None = None
     """Number of the trial that has it."""
+    killed: bool = False
+    """Whether it is CANCELED because it was killed."""
 
     @property
     def label(self) -> str:

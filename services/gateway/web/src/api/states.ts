@@ -31,6 +31,7 @@ const EXPERIMENT: Readonly<Record<number, Shown>> = {
   [ExperimentState.DELETED]: shown("deleted", "waiting"),
   [ExperimentState.DELETE_FAILED]: shown("deletion failed", "failed"),
 };
+const KILLED = shown("killed", "waiting");
 const ACTIVITY: Readonly<Record<number, Shown>> = {
   [ExperimentActivity.QUEUED]: shown("queued", "waiting"),
   [ExperimentActivity.STARTING]: shown("starting", "running"),
@@ -55,14 +56,13 @@ const OUTCOME: Readonly<Record<number, Shown>> = {
   [RunOutcome.PREEMPTED]: shown("preempted", "paused"),
   [RunOutcome.FAILED]: shown("failed", "failed"),
   [RunOutcome.LOST]: shown("lost", "failed"),
-  [RunOutcome.KILLED]: shown("killed", "waiting"),
+  [RunOutcome.KILLED]: KILLED,
   [RunOutcome.INVALID_HP]: shown("refused its hyperparameters", "failed"),
 };
 
 /** What an experiment does: its activity where there is one. */
-export const experimentShown = ({ state, activity }: Pick<Experiment, "state" | "activity">): Shown =>
-  ACTIVITY[activity] ?? EXPERIMENT[state] ?? UNKNOWN;
-export const stateShown = (state: ExperimentState): Shown => EXPERIMENT[state] ?? UNKNOWN;
+export const experimentShown = ({ state, activity, killed }: Pick<Experiment, "state"> & Partial<Pick<Experiment, "activity" | "killed">>): Shown =>
+  (killed ? KILLED : (ACTIVITY[activity ?? 0] ?? EXPERIMENT[state])) ?? UNKNOWN;
 export const trialShown = (state: TrialState): Shown => TRIAL[state] ?? UNKNOWN;
 export const outcomeShown = (outcome: RunOutcome): Shown => OUTCOME[outcome] ?? UNKNOWN;
 
@@ -80,4 +80,4 @@ export const TASK_KINDS: readonly ExperimentKind[] = [ExperimentKind.COMMAND, Ex
 export const isTask = ({ kind }: { readonly kind: ExperimentKind }): boolean => TASK_KINDS.includes(kind);
 
 /** The words by which a filter names states. */
-export const STATE_WORDS: readonly string[] = ["running", "active", "paused", "stopping", "completed", "canceled", "failed"];
+export const STATE_WORDS: readonly string[] = ["running", "active", "paused", "stopping", "completed", "canceled", "killed", "failed"];
