@@ -255,12 +255,8 @@ class Engine(Protocol):
         """Ends the watching. Supervisors continue."""
 
 
-@runtime_checkable
-class DeliversLines(Protocol):
-    """An engine that sends on request the lines of runs whose supervisors were lost.
-
-    With other engines these lines arrive after the release of their run.
-    """
+class Backlog(Protocol):
+    """What the runs of an engine left that was not sent yet."""
 
     async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
         """Sends the lines that allocations left whose containers have ended, for a bounded time.
@@ -274,19 +270,24 @@ class DeliversLines(Protocol):
             Whether all lines have arrived.
         """
 
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which the engine has reports that have not arrived."""
+
+    async def seconds(self) -> float:
+        """For how long reports or lines of some run have waited there without any of them arriving."""
+
 
 @runtime_checkable
 class HasBacklog(Protocol):
     """An engine that knows which reports and lines of its runs are not sent yet.
 
-    For other engines the services assume that everything is sent once a run is released.
+    For other engines the services assume that everything is sent once a run is released, and lines of a run
+    whose supervisor was lost arrive after that.
     """
 
-    async def unreported(self) -> Sequence[str]:
-        """Names every allocation of which the engine has reports that have not arrived."""
-
-    async def backlog_seconds(self) -> float:
-        """For how long reports or lines of some run have waited there without any of them arriving."""
+    @property
+    def backlog(self) -> Backlog:
+        """What is not sent yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from resolute_engines.protocol import (
     AllocationSpec,
     CapacityChange,
     ContainerState,
-    DeliversLines,
+    HasBacklog,
     Placement,
 )
 from resolute_engines.ray.client import Driver
@@ -277,8 +277,8 @@ class TestRay(EngineContract, LinesContract, BacklogContract, QueueContract, Sub
                     (report,) = await session.ended()
                     assert report.lost
                     assert _is_gone(supervisor)
-                    assert isinstance(session.engine, DeliversLines)
-                    assert await session.engine.deliver_lines({ALLOCATION: "token-fresh"})
+                    assert isinstance(session.engine, HasBacklog)
+                    assert await session.engine.backlog.deliver_lines({ALLOCATION: "token-fresh"})
 
         scenario(body)
 

@@ -32,6 +32,7 @@ from resolute_engines.container.files import (
 )
 from resolute_engines.container.networks import Networks
 from resolute_engines.container.request import ALLOCATION, CLUSTER, RANK, ContainerRequest
+from resolute_engines.kit.reports import report_of
 from resolute_engines.protocol import ContainerReport, ContainerState
 
 _log = structlog.get_logger("container")
@@ -76,18 +77,6 @@ class ListedContainer:
     def running(self) -> bool:
         """Whether any of its processes may live."""
         return self.status in _RUNNING
-
-    def report(
-        self, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
-    ) -> ContainerReport:
-        """Returns the report that it is in a state, ended with a record."""
-        return ContainerReport(
-            allocation_id=self.allocation_id,
-            container_rank=self.rank,
-            state=state,
-            exit=record,
-            reason=reason,
-        )
 
 
 class Containers:
@@ -201,14 +190,14 @@ class Containers:
     async def report(self, container: ListedContainer) -> ContainerReport:
         """What became of a container."""
         if container.unbegun:
-            return container.report(ContainerState.UNKNOWN)
+            return report_of(container, ContainerState.UNKNOWN)
         if container.running:
-            return container.report(ContainerState.RUNNING)
+            return report_of(container, ContainerState.RUNNING)
         record = await self._exit(container.name)
         described = await self._api.get(f"/containers/{container.name}/json")
         if record is None:
             record = _out_of_memory(described)
-        return container.report(ContainerState.ENDED, record, reason=_reason(described["State"]))
+        return report_of(container, ContainerState.ENDED, record, reason=_reason(described["State"]))
 
     async def lost(self, container: ListedContainer) -> bool:
         """Whether the supervisor of an ended container did not say how it ended."""

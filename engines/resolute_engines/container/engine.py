@@ -32,6 +32,7 @@ from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.attempts import try_each
 from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.named_tasks import NamedTasks
+from resolute_engines.kit.reports import report_of
 from resolute_engines.protocol import (
     AllocationSpec,
     ContainerReport,
@@ -45,8 +46,6 @@ from resolute_engines.protocol import (
 
 _LONGEST_PAUSE_SECONDS = 60.0
 """Between two attempts to reach an engine that is away."""
-_START_SECONDS = 20.0
-"""What a container that sends lines may take to start."""
 _log = structlog.get_logger("container")
 
 
@@ -108,8 +107,12 @@ class ContainerEngine:
         self._runtime = ""
         self._unmounted: set[str] = set()
         """Directories above those of workspaces that no container has any more, as none gets them."""
-        self._releases = ContainerReleases(
-            api, self._containers, send=self._send, timeout=terms.outage_timeout + _START_SECONDS
+        self.backlog = ContainerReleases(
+            api,
+            self._containers,
+            send=self._send,
+            outage_timeout=terms.outage_timeout,
+            log_wait=terms.log_wait,
         )
         self._held_files = HeldFiles(api, self._containers, list_files=self._list_files)
 
@@ -183,7 +186,7 @@ class ContainerEngine:
                 await self._start(container, request)
             if not container.ended:
                 # Also of one whose start was not answered: it waits.
-                await self._events.put(container.report(ContainerState.RUNNING))
+                await self._events.put(report_of(container, ContainerState.RUNNING))
             self._watch_one(container)
 
     async def _start(self, container: ListedContainer, request: ContainerRequest) -> None:
@@ -202,7 +205,7 @@ class ContainerEngine:
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank."""
-        if allocation_id in self._releases:
+        if allocation_id in self.backlog:
             return []
         reports = []
         for container in await self._containers.of(allocation_id):
@@ -238,34 +241,11 @@ class ContainerEngine:
     async def _kill_containers(self, allocation_id: str) -> None:
         await try_each(self._containers.kill, await self._containers.of(allocation_id))
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Sends, for a bounded time, the lines of lost supervisors; the others have sent theirs."""
-        lost = [
-            (container, token)
-            for allocation_id, token in tokens.items()
-            for container in await self._containers.of(allocation_id)
-            if container.ended and await self._containers.lost(container)
-        ]
-        if not lost:
-            return True
-        sending = [
-            asyncio.create_task(
-                self._send(container, token, "--note-late-lines"), name=f"container-lines-{container.name}"
-            )
-            for container, token in lost
-        ]
-        try:
-            await asyncio.wait(sending, timeout=self._terms.log_wait + _START_SECONDS)
-        finally:
-            for task in sending:
-                # The container of a late one goes on.
-                task.cancel()
-            answers = await asyncio.gather(*sending, return_exceptions=True)
-        return all(answer is True for answer in answers)
-
-    async def _send(self, container: ListedContainer, token: str, *arguments: str) -> bool:
+    async def _send(self, container: ListedContainer, token: str, *, note_late_lines: bool) -> bool:
         address = self._terms.address or self._own_address
-        options = [*(["--master", address] if address else []), *arguments]
+        options = ["--master", address] if address else []
+        if note_late_lines:
+            options.append("--note-late-lines")
         async with self._lock(f"send {container.name}"):
             return await self._containers.upload_orphan(
                 container, await self._request_beside(container), token=token, arguments=options
@@ -294,14 +274,14 @@ class ContainerEngine:
         self._late_kills.drop(allocation_id)
         self._pulls.forget(allocation_id)
         await self._held_files.forget(allocation_id)
-        self._releases.release(allocation_id, token=token)
+        self.backlog.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of this cluster of which the engine has something."""
         return [
             allocation
             for allocation in await self._containers.allocations()
-            if allocation not in self._releases
+            if allocation not in self.backlog
         ]
 
     async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
@@ -311,14 +291,6 @@ class ContainerEngine:
     async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
         """Reads a part of a file of an allocation."""
         return await self._held_files.read_file(allocation_id, path, offset=offset, size=size)
-
-    async def unreported(self) -> Sequence[str]:
-        """Names the released allocations of which something may not have been sent yet."""
-        return self._releases.names()
-
-    async def backlog_seconds(self) -> float:
-        """For how long something could not be sent."""
-        return self._releases.seconds()
 
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, until ``close``."""
@@ -330,7 +302,7 @@ class ContainerEngine:
         await self._pulls.close()
         await self._late_kills.close()
         await self._tasks.close()
-        await self._releases.close()
+        await self.backlog.close()
         await self._held_files.close()
         await self._api.close()
         await self._events.put(None)
@@ -356,7 +328,7 @@ class ContainerEngine:
             if there:
                 report = await self._containers.report(there[0])
             else:
-                report = container.report(ContainerState.ENDED, reason="somebody removed the container")
+                report = report_of(container, ContainerState.ENDED, reason="somebody removed the container")
             return report if report.state is ContainerState.ENDED else None
 
         end = await until_found(look, failures, pauses=Backoff(longest=_LONGEST_PAUSE_SECONDS))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -16,7 +18,16 @@ from resolute_engines.kit.named_tasks import NamedTasks
 
 _LONGEST_PAUSE_SECONDS = 60.0
 """Between two attempts to send what a run left."""
+_START_SECONDS = 20.0
+"""What a container that sends lines may take to start."""
 _log = structlog.get_logger("container")
+
+
+class Send(Protocol):
+    """Sends the data that an ended container left."""
+
+    async def __call__(self, container: ListedContainer, token: str, *, note_late_lines: bool) -> bool:
+        """Sends it, with a token; returns whether everything has arrived."""
 
 
 class ContainerReleases:
@@ -27,7 +38,8 @@ class ContainerReleases:
         containers: The containers of allocations.
         send: Sends the data that an ended container left, with a token; returns whether everything has
             arrived.
-        timeout: Seconds for which sending is retried while the daemon answers.
+        outage_timeout: Seconds for which sending is retried during an outage of the services.
+        log_wait: Seconds for which the end of a run waits until the logs service has stored the last lines.
         clock: Measures the timeout.
     """
 
@@ -36,14 +48,16 @@ class ContainerReleases:
         api: DockerApi,
         containers: Containers,
         *,
-        send: Callable[[ListedContainer, str], Awaitable[bool]],
-        timeout: float,
+        send: Send,
+        outage_timeout: float,
+        log_wait: float,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._api = api
         self._containers = containers
         self._send = send
-        self._timeout = timeout
+        self._timeout = outage_timeout + _START_SECONDS
+        self._log_wait = log_wait
         self._clock = clock
         self._tasks = NamedTasks("container-release")
         self._names: set[str] = set()
@@ -54,11 +68,36 @@ class ContainerReleases:
         """Whether something is still there of an allocation that was released."""
         return allocation_id in self._names
 
-    def names(self) -> list[str]:
-        """Every allocation that was released and of which something is still there."""
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends, for a bounded time, the lines of lost supervisors; the others have sent theirs."""
+        lost = [
+            (container, token)
+            for allocation_id, token in tokens.items()
+            for container in await self._containers.of(allocation_id)
+            if container.ended and await self._containers.lost(container)
+        ]
+        if not lost:
+            return True
+        sending = [
+            asyncio.create_task(
+                self._send(container, token, note_late_lines=True), name=f"container-lines-{container.name}"
+            )
+            for container, token in lost
+        ]
+        try:
+            await asyncio.wait(sending, timeout=self._log_wait + _START_SECONDS)
+        finally:
+            for task in sending:
+                # The container of a late one goes on.
+                task.cancel()
+            answers = await asyncio.gather(*sending, return_exceptions=True)
+        return all(answer is True for answer in answers)
+
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation that was released and of which something is still there."""
         return sorted(self._names)
 
-    def seconds(self) -> float:
+    async def seconds(self) -> float:
         """For how long something could not be sent."""
         now = self._clock.monotonic()
         return max((now - since for since in self._undelivered.values()), default=0.0)
@@ -110,5 +149,5 @@ class ContainerReleases:
         for container in await self._containers.of(allocation_id):
             if container.running:
                 await self._api.until_stopped(container.name)
-            if not container.unbegun and not await self._send(container, token):
+            if not container.unbegun and not await self._send(container, token, note_late_lines=False):
                 raise FailedPreconditionError(f"what {container.name} left could not be sent")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -96,11 +96,11 @@ class Releases:
         """Whether something is still there of an allocation that was released."""
         return allocation_id in self._since
 
-    def names(self) -> list[str]:
-        """Every allocation that was released and of which something is still there."""
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation that was released and of which something is still there."""
         return sorted(self._since)
 
-    def seconds(self) -> float:
+    async def seconds(self) -> float:
         """For how long the one that was released first has been sending."""
         now = SYSTEM_CLOCK.monotonic()
         return max((now - since for since in self._since.values()), default=0.0)
@@ -110,13 +110,16 @@ class Releases:
         self._since.setdefault(allocation_id, SYSTEM_CLOCK.monotonic())
         self._tasks.start(allocation_id, self._remove(allocation_id))
 
-    async def deliver_lines(self, allocation_ids: Collection[str]) -> bool:
-        """Waits, for a bounded time, until the lines were sent of containers that have ended."""
-        if not allocation_ids:
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Waits, for a bounded time, until the lines were sent of containers that have ended.
+
+        They send by themselves, with their own tokens.
+        """
+        if not tokens:
             return True
         sending = [
             asyncio.create_task(self._until_sent(allocation_id), name=f"{self._engine}-lines-{allocation_id}")
-            for allocation_id in allocation_ids
+            for allocation_id in tokens
         ]
         try:
             await asyncio.wait(sending, timeout=self._log_wait + _SEND_SECONDS)

@@ -106,7 +106,7 @@ class KubernetesEngine:
         self._tasks = NamedTasks("kubernetes")
         self._late_kills = LateKills("kubernetes", self.kill)
         self._following: asyncio.Task[None] | None = None
-        self._releases = Releases(
+        self.backlog = Releases(
             "kubernetes",
             self,
             outage_timeout=terms.outage_timeout,
@@ -151,7 +151,7 @@ class KubernetesEngine:
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and watches those that have not ended."""
-        if allocation_id in self._releases:
+        if allocation_id in self.backlog:
             return []
         # Before the look: what changes after it is reported.
         new = allocation_id not in self._watched
@@ -213,10 +213,6 @@ class KubernetesEngine:
             await asyncio.sleep(_POLL_SECONDS)
         return False
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Waits, for a bounded time, until Pods have sent the lines of containers that have ended."""
-        return await self._releases.deliver_lines(tokens)
-
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; once its Pods have sent what it left, all of it is removed.
 
@@ -224,7 +220,7 @@ class KubernetesEngine:
         """
         self._late_kills.drop(allocation_id)
         self._forget(allocation_id)
-        self._releases.release(allocation_id)
+        self.backlog.release(allocation_id)
 
     def _forget(self, allocation_id: str) -> None:
         self._watched.pop(allocation_id, None)
@@ -239,15 +235,7 @@ class KubernetesEngine:
         """Names every allocation of this cluster of which Kubernetes has something."""
         groups = await self._ask(lambda client: client.groups(selector=self._selector))
         named = {labels.get(ALLOCATION_LABEL, "") for labels in groups.values()}
-        return sorted(name for name in named if name not in self._releases)
-
-    async def unreported(self) -> Sequence[str]:
-        """Names the released allocations whose Pods still send."""
-        return self._releases.names()
-
-    async def backlog_seconds(self) -> float:
-        """For how long the one that was released first has been sending."""
-        return self._releases.seconds()
+        return sorted(name for name in named if name not in self.backlog)
 
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, and of Pods that must go, until ``close``.
@@ -320,7 +308,7 @@ class KubernetesEngine:
         await self._unfollow()
         await self._late_kills.close()
         await self._tasks.close()
-        await self._releases.close()
+        await self.backlog.close()
         api, self._api = self._api, None
         if api is not None:
             await api.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +70,7 @@ class LocalEngine:
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers = NamedTasks("local-watch")
         self._late_kills = LateKills("local", self.kill)
-        self._deliveries = Deliveries(
+        self.backlog = Deliveries(
             runs,
             address=address,
             log_wait=terms.log_wait,
@@ -131,18 +131,14 @@ class LocalEngine:
         for container in containers_in(self._runs, allocation_id):
             await asyncio.to_thread(container.kill)
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Sends the lines that allocations left whose supervisors are gone, for a bounded time."""
-        return await self._deliveries.deliver_lines(tokens)
-
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
         self._late_kills.drop(allocation_id)
-        await self._deliveries.release(allocation_id, token=token)
+        await self.backlog.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of which something is on disk and which was not released."""
-        return self._deliveries.leftovers()
+        return self.backlog.leftovers()
 
     async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
         """Lists the files of an allocation by path, without what holds credentials."""
@@ -152,19 +148,11 @@ class LocalEngine:
         """Reads a part of a file of an allocation."""
         return await asyncio.to_thread(read_file, self._runs, allocation_id, path, offset=offset, size=size)
 
-    async def unreported(self) -> Sequence[str]:
-        """Names every allocation of which reports wait here that have not arrived."""
-        return await self._deliveries.unreported()
-
-    async def backlog_seconds(self) -> float:
-        """Returns for how long reports or lines of some run have waited here without any of them arriving."""
-        return await self._deliveries.backlog_seconds()
-
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
         if self._starts_ahead:
             await asyncio.to_thread(self._supervisor_parent.start)
-        await self._deliveries.resume()
+        await self.backlog.resume()
         while (report := await self._reports.get()) is not None:
             yield report
 
@@ -172,7 +160,7 @@ class LocalEngine:
         """Ends the watching. Supervisors continue."""
         await self._late_kills.close()
         await self._watchers.close()
-        await self._deliveries.close()
+        await self.backlog.close()
         await asyncio.to_thread(self._supervisor_parent.close)
         await self._reports.put(None)
 
@@ -193,4 +181,4 @@ class LocalEngine:
     async def _until_unlocked(self, container: RunContainer) -> None:
         while container.locked:
             await wait_for_exit(container.supervisor)
-        self._deliveries.reap()
+        self.backlog.reap()

@@ -93,7 +93,7 @@ class RayEngine:
         self._watched = WatchedAllocations()
         """What was last reported of each container of the allocations that have not ended."""
         self._late_kills = LateKills("ray", self.kill)
-        self._releases = Releases(
+        self.backlog = Releases(
             "ray",
             self,
             outage_timeout=terms.outage_timeout,
@@ -127,7 +127,7 @@ class RayEngine:
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and watches those that have not ended."""
-        if allocation_id in self._releases:
+        if allocation_id in self.backlog:
             return []
         reports = (await self._look([allocation_id]))[allocation_id]
         self._watched.add_unless_ended(allocation_id, reports)
@@ -171,10 +171,6 @@ class RayEngine:
             await asyncio.sleep(_SHIMS_POLL_SECONDS)
         await self._driver.call("end", allocation=allocation_id, withdrawn=False)
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Waits, for a bounded time, until shims have sent the lines of containers that have ended."""
-        return await self._releases.deliver_lines(tokens)
-
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; once its shims have sent what it left, all of it is removed.
 
@@ -182,7 +178,7 @@ class RayEngine:
         """
         self._late_kills.drop(allocation_id)
         self._watched.remove(allocation_id)
-        self._releases.release(allocation_id)
+        self.backlog.release(allocation_id)
 
     async def delete(self, allocation_id: str) -> None:
         """Removes all of an allocation."""
@@ -190,15 +186,7 @@ class RayEngine:
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of this cluster of which Ray has something."""
-        return sorted(name for name in await self._driver.call("names") if name not in self._releases)
-
-    async def unreported(self) -> Sequence[str]:
-        """Names the released allocations whose shims still send."""
-        return self._releases.names()
-
-    async def backlog_seconds(self) -> float:
-        """For how long the one that was released first has been sending."""
-        return self._releases.seconds()
+        return sorted(name for name in await self._driver.call("names") if name not in self.backlog)
 
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, and of nodes that came or went, until ``close``.
@@ -254,7 +242,7 @@ class RayEngine:
         """Ends the watching. Actors continue."""
         self._polling.close()
         await self._late_kills.close()
-        await self._releases.close()
+        await self.backlog.close()
         await self._driver.close()
 
 

@@ -103,7 +103,7 @@ class SlurmEngine:
         self._launches: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while an allocation is submitted: what is asked for twice at once is submitted once."""
         self._storage = SharedStorage(runs, name=f"runs-{cluster}")
-        self._deliveries = Deliveries(
+        self.backlog = Deliveries(
             runs,
             address=own_address,
             log_wait=terms.log_wait,
@@ -204,10 +204,6 @@ class SlurmEngine:
         ):
             await asyncio.sleep(_SHIMS_POLL_SECONDS)
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Sends the lines that allocations left whose containers have ended, for a bounded time."""
-        return await self._deliveries.deliver_lines(tokens)
-
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
         self._watched.remove(allocation_id)
@@ -217,13 +213,13 @@ class SlurmEngine:
         if not await self._has_folder(allocation_id):
             # Its submission may have arrived late, after an earlier release had removed all of it.
             await self._client.cancel(self._name(allocation_id))
-        await self._deliveries.release(allocation_id, token=token)
+        await self.backlog.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation that was not released, by its run directories or its job."""
         jobs = await self._client.live(prefix=self._prefix)
         named = {job.name.removeprefix(self._prefix) for job in jobs}
-        there = await self._storage.ask("", self._deliveries.leftovers)
+        there = await self._storage.ask("", self.backlog.leftovers)
         # The job of one that was released ends by itself soon.
         without_folder = {name for name in named if not await self._has_folder(name)}
         return sorted({*there, *without_folder})
@@ -238,21 +234,13 @@ class SlurmEngine:
             allocation_id, lambda: read_file(self._runs, allocation_id, path, offset=offset, size=size)
         )
 
-    async def unreported(self) -> Sequence[str]:
-        """Names every allocation of which reports have not arrived."""
-        return await self._deliveries.unreported()
-
-    async def backlog_seconds(self) -> float:
-        """Returns for how long reports or lines of some run have waited without any of them arriving."""
-        return await self._deliveries.backlog_seconds()
-
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, and of nodes that came or went, until ``close``.
 
         Raises:
             UnavailableError: Slurm does not answer; to be called again.
         """
-        await self._deliveries.resume()
+        await self.backlog.resume()
         async for event in self._polling.events():
             yield event
 
@@ -300,7 +288,7 @@ class SlurmEngine:
         """Ends the watching. Jobs continue."""
         self._polling.close()
         await self._late_kills.close()
-        await self._deliveries.close()
+        await self.backlog.close()
         self._storage.close()
 
     async def _until_over(self, container: RunContainer) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.shim_files import LEFT, STOP
+from resolute_engines.kit.reports import report_of
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_engines.slurm.commands.jobs import Job, JobState
@@ -58,10 +59,10 @@ def _report(container: RunContainer, job: Job | None) -> ContainerReport:
     live, over = job is not None and job.state is not JobState.ENDED, is_over(container)
     if job is not None and live and not over:
         state = _OF_JOBS[job.state]
-        return container.report(state, reason=reason if state is ContainerState.QUEUED else "")
+        return report_of(container, state, reason=reason if state is ContainerState.QUEUED else "")
     began = container.run.supervisor_file.exists()
     if job is None and not (began or over or (container.run.path.parent / SUBMITTED_FILE).exists()):
-        return container.report(ContainerState.UNKNOWN)
+        return report_of(container, ContainerState.UNKNOWN)
     if not over:
         # Its shim went with it, and Slurm will forget the job.
         (container.run.path / LEFT).touch()
@@ -69,7 +70,7 @@ def _report(container: RunContainer, job: Job | None) -> ContainerReport:
         if began:
             container.note_loss()
         record = _without_word(container, job, began=began)
-    return container.report(ContainerState.ENDED, record, reason=reason)
+    return report_of(container, ContainerState.ENDED, record, reason=reason)
 
 
 def _without_word(container: RunContainer, job: Job | None, *, began: bool) -> ExitRecord | None:

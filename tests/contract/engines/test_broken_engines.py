@@ -76,7 +76,7 @@ BROKEN = {
         failure="report.container_rank",
     ),
     "goes on with no release of an earlier life": Broken(
-        old="        await self._deliveries.resume()\n",
+        old="        await self.backlog.resume()\n",
         new="",
         case="test_the_next_life_sends_and_removes_what_an_earlier_one_released",
         failure="in vain for the next life|not seen within",
@@ -94,7 +94,7 @@ BROKEN = {
         failure="in vain for the end",
     ),
     "forgets what it has left": Broken(
-        old="return self._deliveries.leftovers()",
+        old="return self.backlog.leftovers()",
         new="return []",
         case="test_an_allocation_is_left_over_until_it_is_released",
         failure="leftovers",

@@ -27,7 +27,7 @@ from support.ports import free_port
 from support.waiting import wait_until_async
 
 from resolute.errors import NotFoundError
-from resolute_engines.protocol import ContainerState, DeliversLines, Engine, HasBacklog, KeepsRunFiles
+from resolute_engines.protocol import ContainerState, Engine, HasBacklog, KeepsRunFiles
 
 _LONG = "n" * 120
 """More than the header of a tar has room for."""
@@ -368,8 +368,8 @@ class LinesContract:
     def test_nothing_is_delivered_of_what_was_never_launched(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
             async with engine_session(engine) as session:
-                assert isinstance(session.engine, DeliversLines)
-                assert await session.engine.deliver_lines({ALLOCATION: ""})
+                assert isinstance(session.engine, HasBacklog)
+                assert await session.engine.backlog.deliver_lines({ALLOCATION: ""})
 
         scenario(body)
 
@@ -386,8 +386,8 @@ class LinesContract:
 
                     async def arrived() -> bool:
                         # On a busy machine the sender may begin only after the time for which this waits.
-                        assert isinstance(session.engine, DeliversLines)
-                        return await session.engine.deliver_lines({ALLOCATION: "token-fresh"})
+                        assert isinstance(session.engine, HasBacklog)
+                        return await session.engine.backlog.deliver_lines({ALLOCATION: "token-fresh"})
 
                     await until(arrived, "its lines")
                     numbered = [text for text in plane.text() if text.startswith("line ")]
@@ -494,8 +494,8 @@ class BacklogContract:
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
                 async with cleared(engine), engine_session(engine) as session:
-                    backlog = session.engine
-                    assert isinstance(backlog, HasBacklog)
+                    assert isinstance(session.engine, HasBacklog)
+                    backlog = session.engine.backlog
                     assert list(await backlog.unreported()) == []
                     await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
@@ -503,7 +503,7 @@ class BacklogContract:
                     await session.engine.release(ALLOCATION, token="token-fresh")
 
                     async def arrived() -> bool:
-                        return not await backlog.unreported() and not await backlog.backlog_seconds()
+                        return not await backlog.unreported() and not await backlog.seconds()
 
                     await until(arrived, "everything to arrive")
                     assert "last words" in plane.text()

@@ -49,6 +49,7 @@ class Scripted:
         self.failures: dict[tuple[str, str], Exception] = {}
         """What it raises for what it is asked of an allocation."""
         self.away = False
+        self.backlog = ScriptedBacklog(self._note)
         self.asked: list[tuple[str, str]] = []
         self.specs: dict[str, AllocationSpec] = {}
         self.reports: dict[str, ContainerReport] = {}
@@ -84,10 +85,6 @@ class Scripted:
     async def kill(self, allocation_id: str) -> None:
         self._note("kill", allocation_id)
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        self._note("deliver_lines", *tokens)
-        return True
-
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         self._note("release", allocation_id)
 
@@ -103,20 +100,35 @@ class Scripted:
         self._note("leftovers")
         return tuple(self.left)
 
-    async def unreported(self) -> Sequence[str]:
-        # As the real ones: by what this process has released.
-        return ()
-
-    async def backlog_seconds(self) -> float:
-        self._note("backlog_seconds")
-        return 7.0
-
     async def watch(self) -> AsyncIterator[EngineEvent]:
         while (event := await self.events.get()) is not None:
             yield event
 
     async def close(self) -> None:
         await self.events.put(None)
+
+
+class ScriptedBacklog:
+    """Its backlog.
+
+    Args:
+        note: Notes what it is asked.
+    """
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._note = note
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        self._note("deliver_lines", *tokens)
+        return True
+
+    async def unreported(self) -> Sequence[str]:
+        # As the real ones: by what this process has released.
+        return ()
+
+    async def seconds(self) -> float:
+        self._note("backlog_seconds")
+        return 7.0
 
 
 class Cluster:

@@ -84,10 +84,10 @@ def test_lines_of_a_lost_run_are_delivered_before_its_end_is_told(tmp_path: Path
         with control_plane(TRAIN) as plane:
             async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
                 await _lose_with_a_line_unsent(tmp_path, plane, manager, reports)
-                assert await manager.deliver_lines({ALLOCATION: "token-fresh"})
+                assert await manager.backlog.deliver_lines({ALLOCATION: "token-fresh"})
                 assert "written in its last moment" in plane.text()
                 # There is nothing left to wait for.
-                assert await manager.deliver_lines({ALLOCATION: "token-fresh", "unknown": ""})
+                assert await manager.backlog.deliver_lines({ALLOCATION: "token-fresh", "unknown": ""})
 
     scenario(body)
 
@@ -105,7 +105,7 @@ def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
             ):
                 await _lose_with_a_line_unsent(tmp_path, plane, manager, reports)
                 plane.takes_lines = False
-                assert not await manager.deliver_lines({ALLOCATION: "token-fresh"})
+                assert not await manager.backlog.deliver_lines({ALLOCATION: "token-fresh"})
                 # The process that sends them may still be starting on a busy machine.
                 log = run_of(tmp_path).log_file
                 await wait_until_async(lambda: "had not all arrived" in log.read_text())
@@ -139,10 +139,10 @@ def test_what_a_lost_supervisor_had_not_read_arrives_once_and_the_log_says_that_
                 await wait_until_async((run.path / "written").exists)
                 supervisor.send(signal.SIGKILL)
                 assert (await reports.get()).lost
-                assert await manager.deliver_lines({ALLOCATION: ""})
+                assert await manager.backlog.deliver_lines({ALLOCATION: ""})
                 # It is told once, whoever looks again.
                 await manager.inspect(ALLOCATION)
-                assert await manager.deliver_lines({ALLOCATION: ""})
+                assert await manager.backlog.deliver_lines({ALLOCATION: ""})
                 assert [text for text in plane.text(stdtype="stdout") if text != "training"] == [
                     *lines,
                     "*** ***",

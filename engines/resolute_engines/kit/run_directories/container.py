@@ -26,6 +26,7 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
 from resolute.contracts.run.remaining_output import note_loss, saved_output
 from resolute.errors import ConflictError, ResoluteError
+from resolute_engines.kit.reports import report_of
 from resolute_engines.kit.run_directories.environment import supervisor_environment
 from resolute_engines.kit.run_directories.spools import RunSpools
 from resolute_engines.protocol import ContainerReport, ContainerState
@@ -131,16 +132,16 @@ class RunContainer:
     def inspect(self) -> ContainerReport:
         """Tells its state, and ends what a lost supervisor left running."""
         if self.locked:
-            return self.report(ContainerState.RUNNING)
+            return report_of(self, ContainerState.RUNNING)
         record = self.exit_record()
         if record is not None:
-            return self.report(ContainerState.ENDED, record)
+            return report_of(self, ContainerState.ENDED, record)
         if not self.run.supervisor_file.exists() and not self.run.child_file.exists():
-            return self.report(ContainerState.UNKNOWN)
+            return report_of(self, ContainerState.UNKNOWN)
         # Its slots are given away when it is reported as lost, so nothing of it may run any more.
         ended = self.end_orphans()
         self.note_loss()
-        return self.report(ContainerState.ENDED if ended else ContainerState.RUNNING)
+        return report_of(self, ContainerState.ENDED if ended else ContainerState.RUNNING)
 
     def never_started(self) -> ContainerReport:
         """The report of a container that was launched and whose supervisor left no trace."""
@@ -148,7 +149,7 @@ class RunContainer:
         tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
         failure = f"the supervisor of the run did not start:\n{tail}"
         record = ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
-        return self.report(ContainerState.ENDED, record)
+        return report_of(self, ContainerState.ENDED, record)
 
     def end_orphans(self) -> bool:
         """Ends what a dead supervisor left running.
@@ -233,18 +234,6 @@ class RunContainer:
             # The file is the trial's own to spoil.
             _log.warning("exit record cannot be read", run=str(self.run.path), error=str(error))
             return None
-
-    def report(
-        self, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
-    ) -> ContainerReport:
-        """Returns the report that it is in a state, ended with a record."""
-        return ContainerReport(
-            allocation_id=self.allocation_id,
-            container_rank=self.rank,
-            state=state,
-            exit=record,
-            reason=reason,
-        )
 
 
 def containers_in(runs: Path, allocation_id: str) -> list[RunContainer]:

@@ -21,7 +21,7 @@ from resolute.errors import UnavailableError
 from resolute_engines.kit.named_tasks import NamedTasks
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.process_exit import wait_for_exit
-from resolute_engines.kit.run_directories.spools import Backlog
+from resolute_engines.kit.run_directories.spools import StalledSpools
 from resolute_engines.kit.shared_attempt import SharedAttempt
 from resolute_engines.kit.shared_storage import OwnDisk, RunStorage
 
@@ -69,8 +69,8 @@ class Deliveries:
         self._is_over = is_over
         self._until_over = until_over
         self._cleaners = NamedTasks("clean")
-        self._backlog = Backlog()
-        self._backlog_seconds = 0.0
+        self._stalled = StalledSpools()
+        self._seconds = 0.0
         self._looking = SharedAttempt(
             "look-at-backlog", self._look, seconds=_LOOK_SECONDS, late=f"{runs} has been looked at"
         )
@@ -163,19 +163,19 @@ class Deliveries:
         )
         return sorted(set(waiting))
 
-    async def backlog_seconds(self) -> float:
+    async def seconds(self) -> float:
         """Returns for how long reports or lines of some run have waited here without any of them arriving."""
         with suppress(UnavailableError):
             # What was found last holds as long as the storage does not answer.
             await self._looking.outcome()
-        return self._backlog_seconds
+        return self._seconds
 
     async def _look(self) -> None:
-        self._backlog_seconds = await self._storage.walk(self._look_at_backlog)
+        self._seconds = await self._storage.walk(self._look_at_backlog)
 
     def _look_at_backlog(self) -> float:
         spools = (spool for container in self._containers() for spool in container.spools.files())
-        return self._backlog.look(spools, now=time.monotonic())
+        return self._stalled.look(spools, now=time.monotonic())
 
     def _containers(self) -> list[RunContainer]:
         folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []

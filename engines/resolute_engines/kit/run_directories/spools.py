@@ -51,7 +51,7 @@ class _Waiting:
     since: float
 
 
-class Backlog:
+class StalledSpools:
     """Records, from poll to poll, since when a spool has made no progress."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import structlog
 from resolute.contracts.clock import Clock
 from resolute.errors import FailedPreconditionError, NotFoundError, ResoluteError, UnavailableError
 from resolute_engines.kit.attempts import try_each
-from resolute_engines.protocol import DeliversLines, HasBacklog, KeepsRunFiles, RunFile
+from resolute_engines.protocol import HasBacklog, KeepsRunFiles, RunFile
 from resolute_experiments.allocations import holds
 from resolute_experiments.allocations.contact import EngineContact
 from resolute_experiments.allocations.leases import Leases
@@ -173,11 +173,11 @@ class Releases:
     async def deliver_lines(self, ended: Sequence[runs.Run]) -> None:
         """Sends, for a bounded time, the lines that ended runs left, if the engine does that."""
         engine = self._contact.engine
-        if not isinstance(engine, DeliversLines):
+        if not isinstance(engine, HasBacklog):
             return
         tokens = {run.allocation_id: await self._specs.token(run) for run in ended}
         try:
-            arrived = await self._contact.ask(engine.deliver_lines(tokens))
+            arrived = await self._contact.ask(engine.backlog.deliver_lines(tokens))
         except UnavailableError:
             arrived = False
         if not arrived:
@@ -194,13 +194,13 @@ class Releases:
                 f"engine {self._contact.name} was not asked yet what it has of earlier runs"
             )
         engine = self._contact.engine
-        waiting = await engine.unreported() if isinstance(engine, HasBacklog) else ()
+        waiting = await engine.backlog.unreported() if isinstance(engine, HasBacklog) else ()
         return sorted({*self._unreleased, *waiting})
 
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited without any of them arriving."""
         engine = self._contact.engine
-        return await engine.backlog_seconds() if isinstance(engine, HasBacklog) else 0.0
+        return await engine.backlog.seconds() if isinstance(engine, HasBacklog) else 0.0
 
 
 def _not_held(run: runs.Run) -> FailedPreconditionError:

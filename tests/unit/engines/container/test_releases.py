@@ -13,7 +13,7 @@ from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, ListedContainer
 from resolute_engines.container.releases import ContainerReleases
 
-TIMEOUT = 300.0
+OUTAGE_TIMEOUT = 280.0
 STEP = 100.0
 GONE = NotFoundError("No such image")
 AWAY = UnavailableError("the engine does not answer")
@@ -47,9 +47,9 @@ class Left(Containers):
 def test_what_cannot_be_sent_is_removed_in_the_end(answers: list[bool | Exception], attempts: int) -> None:
     clock, left, made = ManualClock(), Left(), 0
 
-    async def send(found: ListedContainer, token: str) -> bool:
+    async def send(found: ListedContainer, token: str, *, note_late_lines: bool) -> bool:
         nonlocal made
-        assert (found.name, token) == ("c-t.1-0", "token")
+        assert (found.name, token, note_late_lines) == ("c-t.1-0", "token", False)
         answer = answers[made]
         made += 1
         clock.advance(STEP)
@@ -58,11 +58,13 @@ def test_what_cannot_be_sent_is_removed_in_the_end(answers: list[bool | Exceptio
         return answer
 
     async def body() -> None:
-        releases = ContainerReleases(left._api, left, send=send, timeout=TIMEOUT, clock=clock)
+        releases = ContainerReleases(
+            left._api, left, send=send, outage_timeout=OUTAGE_TIMEOUT, log_wait=0, clock=clock
+        )
         releases.release("t.1", token="token")
-        assert releases.names() == ["t.1"]
+        assert await releases.unreported() == ["t.1"]
         await wait_until_async(lambda: "t.1" not in releases)
-        assert (left.removed, made, releases.seconds()) == (True, attempts, 0.0)
+        assert (left.removed, made, await releases.seconds()) == (True, attempts, 0.0)
         await releases.close()
 
     asyncio.run(asyncio.wait_for(body(), 60))

@@ -8,11 +8,11 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.spool.ack import AckFile
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
-from resolute_engines.kit.run_directories.spools import Backlog, waits
+from resolute_engines.kit.run_directories.spools import StalledSpools, waits
 
 
 def test_time_counts_while_nothing_arrives(tmp_path: Path) -> None:
-    writer, backlog = LineWriter(tmp_path, clock=SYSTEM_CLOCK), Backlog()
+    writer, backlog = LineWriter(tmp_path, clock=SYSTEM_CLOCK), StalledSpools()
     assert not waits(writer.path)
     writer.append_lines([Line(1.0, Stdtype.STDOUT, b"one")])
     first = writer.path.stat().st_size

@@ -241,16 +241,16 @@ def test_the_backlog_is_that_of_the_last_look_while_one_hangs(
     async def body() -> None:
         manager = manager_of(tmp_path / "runs", jobs)
         answers.set()
-        assert await manager.backlog_seconds() == 1.0
+        assert await manager.backlog.seconds() == 1.0
         answers.clear()
         try:
-            assert [await manager.backlog_seconds() for _ in range(4)] == [1.0] * 4
+            assert [await manager.backlog.seconds() for _ in range(4)] == [1.0] * 4
             assert len(looks) == 2, "one at a time"
         finally:
             answers.set()
 
         async def looked() -> bool:
-            return await manager.backlog_seconds() > 1.0
+            return await manager.backlog.seconds() > 1.0
 
         await until(looked, "the next look")
         await manager.close()
@@ -305,10 +305,10 @@ def test_a_thread_that_hangs_keeps_no_process_from_its_end(tmp_path: Path) -> No
 def test_storage_that_was_closed_takes_no_more_calls(tmp_path: Path, jobs: Path) -> None:
     async def body() -> None:
         manager = manager_of(tmp_path, jobs)
-        assert await manager.unreported() == []
+        assert await manager.backlog.unreported() == []
         await manager.close()
         with pytest.raises(UnavailableError, match="being stopped"):
-            await manager.unreported()
+            await manager.backlog.unreported()
 
         def ended() -> bool:
             return not any(one.name.startswith("runs-c-walk") for one in threading.enumerate())

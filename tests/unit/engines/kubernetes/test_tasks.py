@@ -111,7 +111,7 @@ def test_waiting_for_lines_that_is_given_up_leaves_no_task() -> None:
         releases = Releases(
             "kubernetes", Silent(silent=True), outage_timeout=1.0, log_wait=600.0, forget=lambda _: None
         )
-        waiting = asyncio.create_task(releases.deliver_lines(["t.1", "t.2"]))
+        waiting = asyncio.create_task(releases.deliver_lines({"t.1": "", "t.2": ""}))
         await wait_until_async(lambda: len(named("kubernetes-lines-")) == 2)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -130,7 +130,7 @@ def test_a_defect_does_not_end_a_removal(capsys: pytest.CaptureFixture[str]) -> 
         )
         releases.release("t.1")
         await wait_until_async(lambda: forgotten == ["t.1"])
-        assert (releases.names(), kubernetes.defects) == ([], 0)
+        assert (await releases.unreported(), kubernetes.defects) == ([], 0)
         await releases.close()
 
     scenario(body)
