@@ -300,9 +300,8 @@ class RunFile:
     """Bytes."""
 
 
-@runtime_checkable
-class KeepsRunFiles(Protocol):
-    """An engine that can read the files of ended runs until their release, without using slots."""
+class RunFiles(Protocol):
+    """The files of ended runs, until their release."""
 
     async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
         """Lists the files of an allocation by path, without what holds credentials."""
@@ -313,6 +312,15 @@ class KeepsRunFiles(Protocol):
         Raises:
             NotFoundError: It is none of those that are listed.
         """
+
+
+@runtime_checkable
+class KeepsRunFiles(Protocol):
+    """An engine that can read the files of ended runs until their release, without using slots."""
+
+    @property
+    def run_files(self) -> RunFiles:
+        """The files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

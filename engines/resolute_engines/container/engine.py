@@ -39,7 +39,6 @@ from resolute_engines.protocol import (
     ContainerState,
     EngineEvent,
     Pool,
-    RunFile,
     Slot,
     SlotKind,
 )
@@ -114,7 +113,7 @@ class ContainerEngine:
             outage_timeout=terms.outage_timeout,
             log_wait=terms.log_wait,
         )
-        self._held_files = HeldFiles(api, self._containers, list_files=self._list_files)
+        self.run_files = HeldFiles(api, self._containers, list_files=self._list_files)
 
     def pools(self) -> Sequence[Pool]:
         """Its pools, as the settings have them."""
@@ -273,7 +272,7 @@ class ContainerEngine:
         """Forgets an allocation; what it left is sent, and it is removed, in the background."""
         self._late_kills.drop(allocation_id)
         self._pulls.forget(allocation_id)
-        await self._held_files.forget(allocation_id)
+        await self.run_files.forget(allocation_id)
         self.backlog.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
@@ -283,14 +282,6 @@ class ContainerEngine:
             for allocation in await self._containers.allocations()
             if allocation not in self.backlog
         ]
-
-    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
-        """Lists the files of an allocation by path, without what holds credentials."""
-        return await self._held_files.list_files(allocation_id)
-
-    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
-        """Reads a part of a file of an allocation."""
-        return await self._held_files.read_file(allocation_id, path, offset=offset, size=size)
 
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, until ``close``."""
@@ -303,7 +294,7 @@ class ContainerEngine:
         await self._late_kills.close()
         await self._tasks.close()
         await self.backlog.close()
-        await self._held_files.close()
+        await self.run_files.close()
         await self._api.close()
         await self._events.put(None)
 

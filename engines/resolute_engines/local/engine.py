@@ -16,7 +16,7 @@ from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.named_tasks import NamedTasks
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.deliveries import Deliveries
-from resolute_engines.kit.run_directories.held_files import list_files, read_file
+from resolute_engines.kit.run_directories.held_files import HeldFiles
 from resolute_engines.kit.run_directories.process_exit import POLL_SECONDS, wait_for_exit
 from resolute_engines.local.slots import assign_to_nodes, detect_slots
 from resolute_engines.local.supervisor_parent import SupervisorParent
@@ -25,7 +25,6 @@ from resolute_engines.protocol import (
     ContainerReport,
     ContainerState,
     Pool,
-    RunFile,
 )
 from resolute_engines.settings import DEFAULT_POOL
 
@@ -77,6 +76,7 @@ class LocalEngine:
             is_over=lambda container: not container.locked,
             until_over=self._until_unlocked,
         )
+        self.run_files = HeldFiles(runs)
         self._supervisor_parent = SupervisorParent(runs.with_name(_SUPERVISOR_PARENT_LOG))
 
     def pools(self) -> Sequence[Pool]:
@@ -139,14 +139,6 @@ class LocalEngine:
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of which something is on disk and which was not released."""
         return self.backlog.leftovers()
-
-    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
-        """Lists the files of an allocation by path, without what holds credentials."""
-        return await asyncio.to_thread(list_files, self._runs, allocation_id)
-
-    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
-        """Reads a part of a file of an allocation."""
-        return await asyncio.to_thread(read_file, self._runs, allocation_id, path, offset=offset, size=size)
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""

@@ -17,7 +17,7 @@ from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.polling import Polling
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.deliveries import Deliveries
-from resolute_engines.kit.run_directories.held_files import list_files, read_file
+from resolute_engines.kit.run_directories.held_files import HeldFiles
 from resolute_engines.kit.shared_storage import SharedStorage
 from resolute_engines.kit.watched_allocations import WatchedAllocations
 from resolute_engines.protocol import (
@@ -28,7 +28,6 @@ from resolute_engines.protocol import (
     NodeCheck,
     Placement,
     Pool,
-    RunFile,
     Slot,
     SlotKind,
 )
@@ -111,6 +110,7 @@ class SlurmEngine:
             until_over=self._until_over,
             storage=self._storage,
         )
+        self.run_files = HeldFiles(runs, self._storage)
 
     def pools(self) -> Sequence[Pool]:
         """Its pools, with the slots that Slurm's nodes had at the last look."""
@@ -223,16 +223,6 @@ class SlurmEngine:
         # The job of one that was released ends by itself soon.
         without_folder = {name for name in named if not await self._has_folder(name)}
         return sorted({*there, *without_folder})
-
-    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
-        """Lists the files of an allocation by path, without what holds credentials."""
-        return await self._storage.walk(lambda: list_files(self._runs, allocation_id))
-
-    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
-        """Reads a part of a file of an allocation."""
-        return await self._storage.ask(
-            allocation_id, lambda: read_file(self._runs, allocation_id, path, offset=offset, size=size)
-        )
 
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, and of nodes that came or went, until ``close``.

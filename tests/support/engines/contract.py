@@ -419,7 +419,7 @@ class FilesContract:
 
 async def _shows_files(engine: Engine) -> None:
     assert isinstance(engine, KeepsRunFiles)
-    listed = {file.path: file.size for file in await engine.list_files(ALLOCATION)}
+    listed = {file.path: file.size for file in await engine.run_files.list_files(ALLOCATION)}
     assert listed["0/work/out/counted"] == len(_COUNTED)
     assert {path for path in listed if path.startswith("0/work/")} == {
         "0/work/out/counted",
@@ -430,7 +430,7 @@ async def _shows_files(engine: Engine) -> None:
     assert not any("token" in path or "launch" in path for path in listed)
 
     async def read(path: str, offset: int, size: int) -> bytes:
-        return await engine.read_file(ALLOCATION, path, offset=offset, size=size)
+        return await engine.run_files.read_file(ALLOCATION, path, offset=offset, size=size)
 
     middle = len(_COUNTED) // 2
     assert await read("0/work/out/counted", 0, middle) == _COUNTED[:middle]

@@ -50,6 +50,7 @@ class Scripted:
         """What it raises for what it is asked of an allocation."""
         self.away = False
         self.backlog = ScriptedBacklog(self._note)
+        self.run_files = ScriptedFiles(self._note)
         self.asked: list[tuple[str, str]] = []
         self.specs: dict[str, AllocationSpec] = {}
         self.reports: dict[str, ContainerReport] = {}
@@ -88,14 +89,6 @@ class Scripted:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         self._note("release", allocation_id)
 
-    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
-        self._note("list_files", allocation_id)
-        return [RunFile("0/work/nan.pt", 7)]
-
-    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
-        self._note("read_file", allocation_id)
-        return b"weights"[offset : offset + size]
-
     async def leftovers(self) -> Sequence[str]:
         self._note("leftovers")
         return tuple(self.left)
@@ -129,6 +122,25 @@ class ScriptedBacklog:
     async def seconds(self) -> float:
         self._note("backlog_seconds")
         return 7.0
+
+
+class ScriptedFiles:
+    """The files of its runs.
+
+    Args:
+        note: Notes what they are asked.
+    """
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._note = note
+
+    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
+        self._note("list_files", allocation_id)
+        return [RunFile("0/work/nan.pt", 7)]
+
+    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
+        self._note("read_file", allocation_id)
+        return b"weights"[offset : offset + size]
 
 
 class Cluster:

@@ -10,11 +10,39 @@ from pathlib import Path
 
 from resolute.contracts.files.left_files import as_one_answer, left_files, may_be_read
 from resolute.errors import NotFoundError
+from resolute_engines.kit.shared_storage import OwnDisk, RunStorage
 from resolute_engines.protocol import RunFile
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Else opening a pipe would wait for who writes to it.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class HeldFiles:
+    """The files of ended runs in run directories.
+
+    Args:
+        runs: Where run directories are.
+        storage: Makes the calls on ``runs``.
+    """
+
+    def __init__(self, runs: Path, storage: RunStorage | None = None) -> None:
+        self._runs = runs
+        self._storage = storage or OwnDisk()
+
+    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
+        """Lists the files of an allocation by path, without what holds credentials."""
+        return await self._storage.walk(lambda: list_files(self._runs, allocation_id))
+
+    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
+        """Reads a part of a file of an allocation.
+
+        Raises:
+            NotFoundError: It is none of the listed files.
+        """
+        return await self._storage.ask(
+            allocation_id, lambda: read_file(self._runs, allocation_id, path, offset=offset, size=size)
+        )
 
 
 def list_files(runs: Path, allocation_id: str) -> Sequence[RunFile]:

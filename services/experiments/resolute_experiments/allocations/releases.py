@@ -9,7 +9,7 @@ import structlog
 from resolute.contracts.clock import Clock
 from resolute.errors import FailedPreconditionError, NotFoundError, ResoluteError, UnavailableError
 from resolute_engines.kit.attempts import try_each
-from resolute_engines.protocol import HasBacklog, KeepsRunFiles, RunFile
+from resolute_engines.protocol import HasBacklog, KeepsRunFiles, RunFile, RunFiles
 from resolute_experiments.allocations import holds
 from resolute_experiments.allocations.contact import EngineContact
 from resolute_experiments.allocations.leases import Leases
@@ -98,8 +98,8 @@ class Releases:
         Raises:
             FailedPreconditionError: None are.
         """
-        engine = await self._holder(run)
-        return await self._contact.ask(engine.list_files(run.allocation_id))
+        held = await self._files(run)
+        return await self._contact.ask(held.list_files(run.allocation_id))
 
     async def read_file(self, run: runs.Run, path: str, *, offset: int, size: int) -> bytes:
         """Reads a part of a file that is held of a run.
@@ -108,17 +108,17 @@ class Releases:
             FailedPreconditionError: None are.
             NotFoundError: There is no such file.
         """
-        engine = await self._holder(run)
-        return await self._contact.ask(engine.read_file(run.allocation_id, path, offset=offset, size=size))
+        held = await self._files(run)
+        return await self._contact.ask(held.read_file(run.allocation_id, path, offset=offset, size=size))
 
-    async def _holder(self, run: runs.Run) -> KeepsRunFiles:
+    async def _files(self, run: runs.Run) -> RunFiles:
         if run.allocation_id in self._unreleased:
             # It was settled a moment ago, or its engine was away.
             await self._release(run)
         engine = self._contact.engine
         if run.allocation_id not in self._held or not isinstance(engine, KeepsRunFiles):
             raise _not_held(run)
-        return engine
+        return engine.run_files
 
     async def _hold(self, run: runs.Run) -> holds.Hold | None:
         return await self._database.read(lambda c: holds.of_run(c, run.allocation_id))
@@ -135,7 +135,7 @@ class Releases:
             if run.allocation_id in self._held:
                 return True
             try:
-                files = await self._contact.ask(engine.list_files(run.allocation_id))
+                files = await self._contact.ask(engine.run_files.list_files(run.allocation_id))
             except UnavailableError:
                 raise
             except ResoluteError as failure:
