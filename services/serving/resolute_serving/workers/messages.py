@@ -30,8 +30,10 @@ class Reply:
         value: Return value of the function.
         error: Error that the function raised; None if it returned.
         out_of_memory: Whether the process was out of memory.
+        last: Whether the process ends after it, which gives back the memory that the task needed.
     """
 
     value: Any = None
     error: Exception | None = None
     out_of_memory: bool = False
+    last: bool = False

@@ -116,8 +116,9 @@ class WorkerProcess:
         return self._connection
 
     def _result(self, reply: Reply) -> Any:
-        if reply.out_of_memory:
+        if reply.last:
             self._end()
+        if reply.out_of_memory:
             most = (self._limits.memory_bytes or 0) // _MIB
             raise QuotaError(f"the call needs more than {most} MiB of memory; ask for less")
         if reply.error is not None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import statistics
 import threading
 from collections.abc import Awaitable, Callable
 
@@ -80,6 +81,15 @@ def test_a_task_that_takes_too_much_memory_fails_alone() -> None:
         assert await pool.run(abs, -1) == 1
 
     with_pool(scenario, limits=WorkerLimits(memory_bytes=512 << 20))
+
+
+def test_a_process_ends_after_a_task_that_left_it_large() -> None:
+    async def scenario(pool: WorkerPool) -> None:
+        pid = await pool.run(os.getpid)
+        assert await pool.run(statistics.median, range(4_000_001)) == 2_000_000
+        assert await pool.run(os.getpid) != pid
+
+    with_pool(scenario)
 
 
 def test_the_process_of_a_caller_that_gives_up_is_killed() -> None:
