@@ -109,5 +109,6 @@ def test_a_trial_reaches_its_cluster_by_the_url_of_the_master(
     with_http.run("det", "e", "wait", number, timeout=120, check=False)
     with with_http.client() as client:
         lines = [str(line) for line in client.get_experiment(int(number)).await_first_trial().iter_logs()]
-    (found,) = (json.loads(line.split("found ")[1]) for line in lines if "found {" in line)
-    assert found == {"discovered": True, "rest": 410, "trial": True, "type": "TRIAL", "log": True}
+    found = [json.loads(line.split("found ")[1]) for line in lines if "found {" in line]
+    expected = {"discovered": True, "rest": 410, "trial": True, "type": "TRIAL", "log": True}
+    assert found == [expected], "\n".join(lines)

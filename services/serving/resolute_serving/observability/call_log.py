@@ -1,26 +1,44 @@
-"""The log of calls: one line for each call. Many refused calls of unknown callers share one line."""
+"""The log of calls: one line for each call that failed, and of many alike their number.
+
+Calls that succeed are logged where the level is debug.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_serving.context import Anonymous, actor, current_principal
 
-_ANONYMOUS_SECONDS = 10.0
+_SECONDS = 10.0
+_LINES = 5
+"""Calls of one kind that have lines of their own in ten seconds."""
 _log = structlog.get_logger("rpc")
 _plain = logging.getLogger("rpc")
+
+
+class _Kind(NamedTuple):
+    actor: str
+    method: str
+    code: str
+
+
+_ANONYMOUS = _Kind("", "", "")
+"""Calls of unknown callers that were refused, whatever they called."""
 
 
 class CallLog:
     """Writes the lines.
 
-    Every client that can reach the port can make calls that are refused, and must not fill a disk by that.
-    Such calls are counted; at most every ten seconds a short line gives their number.
+    Every client that can reach the port can make calls that fail, and a service that stops ends thousands of
+    streams: neither may fill a disk. Calls alike are counted, and beyond a few their number is written once
+    every ten seconds.
 
     Args:
         clock: Clock for the interval and the times of the short lines.
@@ -28,8 +46,8 @@ class CallLog:
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
-        self._refused = 0
-        self._written_at = float("-inf")
+        self._counts: Counter[_Kind] = Counter()
+        self._began = float("-inf")
 
     def write(self, method: str, code: str, seconds: float, **facts: str) -> None:
         """Takes a call that ended.
@@ -41,27 +59,42 @@ class CallLog:
             facts: What else the line says.
         """
         if code == "OK":
-            if not _plain.isEnabledFor(logging.DEBUG):
-                return  # before anything of the line is made
-            level = _log.debug
-        elif isinstance(current_principal.get(), Anonymous):
-            self._count_refusal()
+            if _plain.isEnabledFor(logging.DEBUG):  # before anything of the line is made
+                self._write(method, code, seconds, facts, level=logging.DEBUG)
             return
-        else:
-            level = _log.info
-        level("call", method=method, code=code, ms=round(seconds * 1000, 2), actor=actor(), **facts)
+        if isinstance(current_principal.get(), Anonymous):
+            if self._count(_ANONYMOUS) == 1:
+                self._write_refusals(1)
+        elif self._count(_Kind(actor(), method, code)) <= _LINES:
+            self._write(method, code, seconds, facts, level=logging.INFO)
 
-    def _count_refusal(self) -> None:
-        self._refused += 1
+    def _write(self, method: str, code: str, seconds: float, facts: dict[str, str], *, level: int) -> None:
+        _log.log(level, "call", method=method, code=code, ms=round(seconds * 1000, 2), actor=actor(), **facts)
+
+    def _count(self, kind: _Kind) -> int:
+        """How many calls of a kind the interval has, with this one."""
         now = self._clock.monotonic()
-        if now - self._written_at < _ANONYMOUS_SECONDS:
-            return
+        if now - self._began >= _SECONDS:
+            self._began = now
+            self._write_numbers()
+        self._counts[kind] += 1
+        return self._counts[kind]
+
+    def _write_numbers(self) -> None:
+        """Writes how many calls of the last interval had no lines, and begins the next one."""
+        if (refused := self._counts.pop(_ANONYMOUS, 0)) > 1:
+            self._write_refusals(refused - 1)
+        for kind, count in self._counts.items():
+            if count > _LINES:
+                _log.info("more calls", calls=count - _LINES, **kind._asdict())
+        self._counts.clear()
+
+    def _write_refusals(self, count: int) -> None:
         moment = datetime.fromtimestamp(self._clock.time(), tz=timezone.utc)
         line = {
-            "calls": self._refused,
+            "calls": count,
             "event": "anonymous refused",
             "timestamp": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        self._refused, self._written_at = 0, now
         # Without what structlog adds to every line: this one stays below 100 bytes.
         _plain.info("%s", json.dumps(line))

@@ -15,7 +15,7 @@ a second. With Python's own thresholds it came every ten seconds while streams c
 _ALLOCATION = {-3: 256 * 1024, -1: 4 * 1024 * 1024, -8: 2}
 """Of glibc's ``mallopt``: from how many bytes an allocation is a mapping of its own, which is given back when
 it is freed; how many unused bytes stay at the end of the heap; and how many heaps there are. By itself glibc
-raises the first to the size of the largest message so far, up to 32 MiB, and keeps what large messages took."""
+raises the first to the size of the largest message so far, up to 32 MiB, and keeps the memory."""
 
 
 def put_calls_first() -> None:
