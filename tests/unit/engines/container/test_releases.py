@@ -47,9 +47,9 @@ class Left(Containers):
 def test_what_cannot_be_sent_is_removed_in_the_end(answers: list[bool | Exception], attempts: int) -> None:
     clock, left, made = ManualClock(), Left(), 0
 
-    async def send(found: ListedContainer, token: str, *, note_late_lines: bool) -> bool:
+    async def send(container: ListedContainer, token: str, *, note_late_lines: bool) -> bool:
         nonlocal made
-        assert (found.name, token, note_late_lines) == ("c-t.1-0", "token", False)
+        assert (container.name, token, note_late_lines) == ("c-t.1-0", "token", False)
         answer = answers[made]
         made += 1
         clock.advance(STEP)
