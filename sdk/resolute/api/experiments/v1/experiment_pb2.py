@@ -4,15 +4,18 @@
 # source: resolute/api/experiments/v1/experiment.proto
 # Protobuf Python Version: 5.27.2
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 5, 27, 2, "", "resolute/api/experiments/v1/experiment.proto"
+    _runtime_version.Domain.PUBLIC,
+    5,
+    27,
+    2,
+    '',
+    'resolute/api/experiments/v1/experiment.proto'
 )
 # @@protoc_insertion_point(imports)
 
@@ -24,27 +27,25 @@ from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_
 from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n,resolute/api/experiments/v1/experiment.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a"resolute/api/common/v1/value.proto\x1a\'resolute/api/experiments/v1/trial.proto"A\n\rExperimentKey\x12\x10\n\x06number\x18\x01 \x01(\x03H\x00\x12\x17\n\rexperiment_id\x18\x02 \x01(\tH\x00\x42\x05\n\x03key"\xa7\x0b\n\nExperiment\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12\r\n\x05notes\x18\x06 \x01(\t\x12;\n\x05state\x18\x07 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x41\n\x08\x61\x63tivity\x18\x08 \x01(\x0e\x32/.resolute.api.experiments.v1.ExperimentActivity\x12\x10\n\x08\x61rchived\x18\t \x01(\x08\x12\x15\n\x08owner_id\x18\n \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nowner_name\x18\x0b \x01(\t\x12\x14\n\x0cworkspace_id\x18\x0c \x01(\x03\x12\x16\n\x0eworkspace_name\x18\r \x01(\t\x12\x12\n\nproject_id\x18\x0e \x01(\x03\x12\x14\n\x0cproject_name\x18\x0f \x01(\t\x12\x10\n\x08progress\x18\x10 \x01(\x01\x12-\n\x06\x63onfig\x18\x11 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12/\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btrial_count\x18\x14 \x01(\x03\x12\x15\n\rsearcher_name\x18\x15 \x01(\t\x12\x17\n\x0fsearcher_metric\x18\x16 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x17 \x01(\x08\x12\x0f\n\x07\x66\x61ilure\x18\x18 \x01(\t\x12\x10\n\x08revision\x18\x19 \x01(\x03\x12\x0c\n\x04\x65tag\x18\x1a \x01(\t\x12\x1e\n\x16model_definition_bytes\x18\x1b \x01(\x03\x12\x11\n\tunmanaged\x18\x1c \x01(\x08\x12\x18\n\x0b\x65xternal_id\x18\x1d \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0bwait_reason\x18\x1e \x01(\t\x12\x0f\n\x07warning\x18\x1f \x01(\t\x12\x37\n\x06source\x18  \x01(\x0b\x32\'.resolute.api.experiments.v1.CodeSource\x12\x39\n\x04kind\x18! \x01(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\x12H\n\x12trial_state_counts\x18" \x03(\x0b\x32,.resolute.api.experiments.v1.TrialStateCount\x12\x11\n\timporting\x18# \x01(\x08\x12.\n\nstart_time\x18$ \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x12\x65stimated_end_time\x18% \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x45\n\x0f\x62\x65st_validation\x18& \x01(\x0b\x32\'.resolute.api.experiments.v1.ValidationH\x02\x88\x01\x01\x12\x19\n\x11\x62\x65st_trial_number\x18\' \x01(\x03\x12\x1e\n\x16\x63heckpoint_directories\x18( \x03(\t\x12\x1d\n\x10steps_per_second\x18) \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0brun_seconds\x18* \x01(\x01\x12\x32\n\x0erun_start_time\x18+ \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06killed\x18, \x01(\x08\x42\x0b\n\t_owner_idB\x0e\n\x0c_external_idB\x12\n\x10_best_validationB\x13\n\x11_steps_per_second"X\n\x0fTrialStateCount\x12\x36\n\x05state\x18\x01 \x01(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\r\n\x05\x63ount\x18\x02 \x01(\x03"b\n\nCodeSource\x12\x12\n\ngit_commit\x18\x01 \x01(\t\x12\x12\n\ngit_branch\x18\x02 \x01(\t\x12\x10\n\x08git_diff\x18\x03 \x01(\t\x12\x1a\n\x12git_diff_truncated\x18\x04 \x01(\x08*\xc5\x03\n\x0f\x45xperimentState\x12 \n\x1c\x45XPERIMENT_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45XPERIMENT_STATE_ACTIVE\x10\x01\x12\x1b\n\x17\x45XPERIMENT_STATE_PAUSED\x10\x02\x12\'\n#EXPERIMENT_STATE_STOPPING_COMPLETED\x10\x03\x12&\n"EXPERIMENT_STATE_STOPPING_CANCELED\x10\x04\x12$\n EXPERIMENT_STATE_STOPPING_KILLED\x10\x05\x12#\n\x1f\x45XPERIMENT_STATE_STOPPING_ERROR\x10\x06\x12\x1e\n\x1a\x45XPERIMENT_STATE_COMPLETED\x10\x07\x12\x1d\n\x19\x45XPERIMENT_STATE_CANCELED\x10\x08\x12\x1a\n\x16\x45XPERIMENT_STATE_ERROR\x10\t\x12\x1d\n\x19\x45XPERIMENT_STATE_DELETING\x10\n\x12\x1c\n\x18\x45XPERIMENT_STATE_DELETED\x10\x0b\x12"\n\x1e\x45XPERIMENT_STATE_DELETE_FAILED\x10\x0c*\x8b\x01\n\x0e\x45xperimentKind\x12\x1f\n\x1b\x45XPERIMENT_KIND_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x45XPERIMENT_KIND_SEARCH\x10\x01\x12\x1b\n\x17\x45XPERIMENT_KIND_COMMAND\x10\x02\x12\x1f\n\x1b\x45XPERIMENT_KIND_TENSORBOARD\x10\x03*\xdf\x01\n\x12\x45xperimentActivity\x12#\n\x1f\x45XPERIMENT_ACTIVITY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45XPERIMENT_ACTIVITY_QUEUED\x10\x01\x12 \n\x1c\x45XPERIMENT_ACTIVITY_STARTING\x10\x02\x12\x1f\n\x1b\x45XPERIMENT_ACTIVITY_RUNNING\x10\x03\x12 \n\x1c\x45XPERIMENT_ACTIVITY_STOPPING\x10\x04\x12\x1f\n\x1b\x45XPERIMENT_ACTIVITY_PAUSING\x10\x05\x62\x06proto3'
-)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,resolute/api/experiments/v1/experiment.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"resolute/api/common/v1/value.proto\x1a\'resolute/api/experiments/v1/trial.proto\"A\n\rExperimentKey\x12\x10\n\x06number\x18\x01 \x01(\x03H\x00\x12\x17\n\rexperiment_id\x18\x02 \x01(\tH\x00\x42\x05\n\x03key\"\xa7\x0b\n\nExperiment\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12\r\n\x05notes\x18\x06 \x01(\t\x12;\n\x05state\x18\x07 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x41\n\x08\x61\x63tivity\x18\x08 \x01(\x0e\x32/.resolute.api.experiments.v1.ExperimentActivity\x12\x10\n\x08\x61rchived\x18\t \x01(\x08\x12\x15\n\x08owner_id\x18\n \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nowner_name\x18\x0b \x01(\t\x12\x14\n\x0cworkspace_id\x18\x0c \x01(\x03\x12\x16\n\x0eworkspace_name\x18\r \x01(\t\x12\x12\n\nproject_id\x18\x0e \x01(\x03\x12\x14\n\x0cproject_name\x18\x0f \x01(\t\x12\x10\n\x08progress\x18\x10 \x01(\x01\x12-\n\x06\x63onfig\x18\x11 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12/\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btrial_count\x18\x14 \x01(\x03\x12\x15\n\rsearcher_name\x18\x15 \x01(\t\x12\x17\n\x0fsearcher_metric\x18\x16 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x17 \x01(\x08\x12\x0f\n\x07\x66\x61ilure\x18\x18 \x01(\t\x12\x10\n\x08revision\x18\x19 \x01(\x03\x12\x0c\n\x04\x65tag\x18\x1a \x01(\t\x12\x1e\n\x16model_definition_bytes\x18\x1b \x01(\x03\x12\x11\n\tunmanaged\x18\x1c \x01(\x08\x12\x18\n\x0b\x65xternal_id\x18\x1d \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0bwait_reason\x18\x1e \x01(\t\x12\x0f\n\x07warning\x18\x1f \x01(\t\x12\x37\n\x06source\x18  \x01(\x0b\x32\'.resolute.api.experiments.v1.CodeSource\x12\x39\n\x04kind\x18! \x01(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\x12H\n\x12trial_state_counts\x18\" \x03(\x0b\x32,.resolute.api.experiments.v1.TrialStateCount\x12\x11\n\timporting\x18# \x01(\x08\x12.\n\nstart_time\x18$ \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x12\x65stimated_end_time\x18% \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x45\n\x0f\x62\x65st_validation\x18& \x01(\x0b\x32\'.resolute.api.experiments.v1.ValidationH\x02\x88\x01\x01\x12\x19\n\x11\x62\x65st_trial_number\x18\' \x01(\x03\x12\x1e\n\x16\x63heckpoint_directories\x18( \x03(\t\x12\x1d\n\x10steps_per_second\x18) \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0brun_seconds\x18* \x01(\x01\x12\x32\n\x0erun_start_time\x18+ \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06killed\x18, \x01(\x08\x42\x0b\n\t_owner_idB\x0e\n\x0c_external_idB\x12\n\x10_best_validationB\x13\n\x11_steps_per_second\"X\n\x0fTrialStateCount\x12\x36\n\x05state\x18\x01 \x01(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\"b\n\nCodeSource\x12\x12\n\ngit_commit\x18\x01 \x01(\t\x12\x12\n\ngit_branch\x18\x02 \x01(\t\x12\x10\n\x08git_diff\x18\x03 \x01(\t\x12\x1a\n\x12git_diff_truncated\x18\x04 \x01(\x08*\xc5\x03\n\x0f\x45xperimentState\x12 \n\x1c\x45XPERIMENT_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45XPERIMENT_STATE_ACTIVE\x10\x01\x12\x1b\n\x17\x45XPERIMENT_STATE_PAUSED\x10\x02\x12\'\n#EXPERIMENT_STATE_STOPPING_COMPLETED\x10\x03\x12&\n\"EXPERIMENT_STATE_STOPPING_CANCELED\x10\x04\x12$\n EXPERIMENT_STATE_STOPPING_KILLED\x10\x05\x12#\n\x1f\x45XPERIMENT_STATE_STOPPING_ERROR\x10\x06\x12\x1e\n\x1a\x45XPERIMENT_STATE_COMPLETED\x10\x07\x12\x1d\n\x19\x45XPERIMENT_STATE_CANCELED\x10\x08\x12\x1a\n\x16\x45XPERIMENT_STATE_ERROR\x10\t\x12\x1d\n\x19\x45XPERIMENT_STATE_DELETING\x10\n\x12\x1c\n\x18\x45XPERIMENT_STATE_DELETED\x10\x0b\x12\"\n\x1e\x45XPERIMENT_STATE_DELETE_FAILED\x10\x0c*\x8b\x01\n\x0e\x45xperimentKind\x12\x1f\n\x1b\x45XPERIMENT_KIND_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x45XPERIMENT_KIND_SEARCH\x10\x01\x12\x1b\n\x17\x45XPERIMENT_KIND_COMMAND\x10\x02\x12\x1f\n\x1b\x45XPERIMENT_KIND_TENSORBOARD\x10\x03*\xdf\x01\n\x12\x45xperimentActivity\x12#\n\x1f\x45XPERIMENT_ACTIVITY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45XPERIMENT_ACTIVITY_QUEUED\x10\x01\x12 \n\x1c\x45XPERIMENT_ACTIVITY_STARTING\x10\x02\x12\x1f\n\x1b\x45XPERIMENT_ACTIVITY_RUNNING\x10\x03\x12 \n\x1c\x45XPERIMENT_ACTIVITY_STOPPING\x10\x04\x12\x1f\n\x1b\x45XPERIMENT_ACTIVITY_PAUSING\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "resolute.api.experiments.v1.experiment_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.experiment_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_EXPERIMENTSTATE"]._serialized_start = 1895
-    _globals["_EXPERIMENTSTATE"]._serialized_end = 2348
-    _globals["_EXPERIMENTKIND"]._serialized_start = 2351
-    _globals["_EXPERIMENTKIND"]._serialized_end = 2490
-    _globals["_EXPERIMENTACTIVITY"]._serialized_start = 2493
-    _globals["_EXPERIMENTACTIVITY"]._serialized_end = 2716
-    _globals["_EXPERIMENTKEY"]._serialized_start = 187
-    _globals["_EXPERIMENTKEY"]._serialized_end = 252
-    _globals["_EXPERIMENT"]._serialized_start = 255
-    _globals["_EXPERIMENT"]._serialized_end = 1702
-    _globals["_TRIALSTATECOUNT"]._serialized_start = 1704
-    _globals["_TRIALSTATECOUNT"]._serialized_end = 1792
-    _globals["_CODESOURCE"]._serialized_start = 1794
-    _globals["_CODESOURCE"]._serialized_end = 1892
+  DESCRIPTOR._loaded_options = None
+  _globals['_EXPERIMENTSTATE']._serialized_start=1895
+  _globals['_EXPERIMENTSTATE']._serialized_end=2348
+  _globals['_EXPERIMENTKIND']._serialized_start=2351
+  _globals['_EXPERIMENTKIND']._serialized_end=2490
+  _globals['_EXPERIMENTACTIVITY']._serialized_start=2493
+  _globals['_EXPERIMENTACTIVITY']._serialized_end=2716
+  _globals['_EXPERIMENTKEY']._serialized_start=187
+  _globals['_EXPERIMENTKEY']._serialized_end=252
+  _globals['_EXPERIMENT']._serialized_start=255
+  _globals['_EXPERIMENT']._serialized_end=1702
+  _globals['_TRIALSTATECOUNT']._serialized_start=1704
+  _globals['_TRIALSTATECOUNT']._serialized_end=1792
+  _globals['_CODESOURCE']._serialized_start=1794
+  _globals['_CODESOURCE']._serialized_end=1892
 # @@protoc_insertion_point(module_scope)

@@ -4,15 +4,18 @@
 # source: resolute/api/experiments/v1/experiments_service.proto
 # Protobuf Python Version: 5.27.2
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 5, 27, 2, "", "resolute/api/experiments/v1/experiments_service.proto"
+    _runtime_version.Domain.PUBLIC,
+    5,
+    27,
+    2,
+    '',
+    'resolute/api/experiments/v1/experiments_service.proto'
 )
 # @@protoc_insertion_point(imports)
 
@@ -21,111 +24,101 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
-from resolute.api.experiments.v1 import (
-    experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2,
-)
+from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
 from resolute.api.experiments.v1 import job_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_job__pb2
 from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__pb2
-from resolute.api.searcher.v1 import (
-    search_spec_pb2 as resolute_dot_api_dot_searcher_dot_v1_dot_search__spec__pb2,
-)
+from resolute.api.searcher.v1 import search_spec_pb2 as resolute_dot_api_dot_searcher_dot_v1_dot_search__spec__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n5resolute/api/experiments/v1/experiments_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/job.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a*resolute/api/searcher/v1/search_spec.proto"\xce\x01\n\x0e\x45xperimentSpec\x12\x13\n\x0b\x63onfig_yaml\x18\x01 \x01(\t\x12\x10\n\x08template\x18\x02 \x01(\t\x12\x0e\n\x06paused\x18\x03 \x01(\x08\x12\x11\n\ttest_mode\x18\x04 \x01(\x08\x12\x37\n\x06source\x18\x05 \x01(\x0b\x32\'.resolute.api.experiments.v1.CodeSource\x12\x39\n\x04kind\x18\x06 \x01(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind"\x82\x01\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x39\n\x04spec\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.ExperimentSpec\x12\x18\n\x10model_definition\x18\x03 \x01(\x0c"i\n\x18\x43reateExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12\x10\n\x08warnings\x18\x02 \x03(\t"\xea\x01\n\x1f\x43reateExperimentInChunksRequest\x12U\n\x06header\x18\x01 \x01(\x0b\x32\x43.resolute.api.experiments.v1.CreateExperimentInChunksRequest.HeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x1aW\n\x06Header\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x39\n\x04spec\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.ExperimentSpecB\x06\n\x04part"q\n CreateExperimentInChunksResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12\x10\n\x08warnings\x18\x02 \x03(\t">\n\x15ValidateConfigRequest\x12\x13\n\x0b\x63onfig_yaml\x18\x01 \x01(\t\x12\x10\n\x08template\x18\x02 \x01(\t"\x8f\x01\n\x16ValidateConfigResponse\x12-\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12\x10\n\x08warnings\x18\x02 \x03(\t\x12\x34\n\x06search\x18\x03 \x01(\x0b\x32$.resolute.api.searcher.v1.SearchSpec"e\n\x14GetExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\r\n\x05\x62rief\x18\x02 \x01(\x08"T\n\x15GetExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"\xfd\x02\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12<\n\x06states\x18\x04 \x03(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x11\n\towner_ids\x18\x05 \x03(\x03\x12\x15\n\rworkspace_ids\x18\x06 \x03(\x03\x12\x13\n\x0bproject_ids\x18\x07 \x03(\x03\x12\x0e\n\x06labels\x18\x08 \x03(\t\x12\x15\n\rname_contains\x18\t \x01(\t\x12\x15\n\x08\x61rchived\x18\n \x01(\x08H\x00\x88\x01\x01\x12:\n\x05kinds\x18\x0b \x03(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\x12\x0e\n\x06\x66ilter\x18\x0c \x01(\t\x12\x16\n\x0einclude_totals\x18\r \x01(\x08\x42\x0b\n\t_archived"\xaf\x01\n\x17ListExperimentsResponse\x12<\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12=\n\x06totals\x18\x03 \x01(\x0b\x32-.resolute.api.experiments.v1.ExperimentTotals"\xd6\x01\n\x10\x45xperimentTotals\x12H\n\x06states\x18\x01 \x03(\x0b\x32\x38.resolute.api.experiments.v1.ExperimentTotals.StateCount\x12\x0e\n\x06trials\x18\x02 \x01(\x03\x1ah\n\nStateCount\x12;\n\x05state\x18\x01 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x0e\n\x06killed\x18\x03 \x01(\x08"\xce\x01\n\x17UpdateExperimentRequest\x12\x37\n\x03key\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12;\n\nexperiment\x18\x02 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t"W\n\x18UpdateExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"X\n\x16PauseExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey"V\n\x17PauseExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"[\n\x19\x41\x63tivateExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey"Y\n\x1a\x41\x63tivateExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"Y\n\x17\x43\x61ncelExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey"W\n\x18\x43\x61ncelExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"W\n\x15KillExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey"U\n\x16KillExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"l\n\x18\x41rchiveExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x10\n\x08\x61rchived\x18\x02 \x01(\x08"X\n\x19\x41rchiveExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"Y\n\x17\x44\x65leteExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey"W\n\x18\x44\x65leteExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment"\xad\x03\n\x17WatchExperimentsRequest\x12`\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32K.resolute.api.experiments.v1.WatchExperimentsRequest.ExperimentSubscription\x12Z\n\x05queue\x18\x02 \x01(\x0b\x32\x46.resolute.api.experiments.v1.WatchExperimentsRequest.QueueSubscriptionH\x00\x88\x01\x01\x1a\x95\x01\n\x16\x45xperimentSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12>\n\nexperiment\x18\x02 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x16\n\x0e\x61\x66ter_revision\x18\x03 \x01(\x03\x12\x16\n\x0einclude_trials\x18\x04 \x01(\x08\x1a\x32\n\x11QueueSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08max_jobs\x18\x02 \x01(\x05\x42\x08\n\x06_queue"\xde\x03\n\x18WatchExperimentsResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x63\n\x11\x65xperiment_change\x18\x02 \x01(\x0b\x32\x46.resolute.api.experiments.v1.WatchExperimentsResponse.ExperimentChangeH\x00\x12Y\n\x0cqueue_change\x18\x03 \x01(\x0b\x32\x41.resolute.api.experiments.v1.WatchExperimentsResponse.QueueChangeH\x00\x1a\x97\x01\n\x10\x45xperimentChange\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12\x32\n\x06trials\x18\x02 \x03(\x0b\x32".resolute.api.experiments.v1.TrialB\r\n\x0b_experiment\x1aQ\n\x0bQueueChange\x12.\n\x04jobs\x18\x01 \x03(\x0b\x32 .resolute.api.experiments.v1.Job\x12\x12\n\ntotal_jobs\x18\x02 \x01(\x03\x42\x08\n\x06\x63hange"[\n\x19GetModelDefinitionRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey"+\n\x1aGetModelDefinitionResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x32\xd3\x0e\n\x12\x45xperimentsService\x12\x7f\n\x10\x43reateExperiment\x12\x34.resolute.api.experiments.v1.CreateExperimentRequest\x1a\x35.resolute.api.experiments.v1.CreateExperimentResponse\x12\x99\x01\n\x18\x43reateExperimentInChunks\x12<.resolute.api.experiments.v1.CreateExperimentInChunksRequest\x1a=.resolute.api.experiments.v1.CreateExperimentInChunksResponse(\x01\x12~\n\x0eValidateConfig\x12\x32.resolute.api.experiments.v1.ValidateConfigRequest\x1a\x33.resolute.api.experiments.v1.ValidateConfigResponse"\x03\x90\x02\x01\x12{\n\rGetExperiment\x12\x31.resolute.api.experiments.v1.GetExperimentRequest\x1a\x32.resolute.api.experiments.v1.GetExperimentResponse"\x03\x90\x02\x01\x12\x81\x01\n\x0fListExperiments\x12\x33.resolute.api.experiments.v1.ListExperimentsRequest\x1a\x34.resolute.api.experiments.v1.ListExperimentsResponse"\x03\x90\x02\x01\x12\x7f\n\x10UpdateExperiment\x12\x34.resolute.api.experiments.v1.UpdateExperimentRequest\x1a\x35.resolute.api.experiments.v1.UpdateExperimentResponse\x12|\n\x0fPauseExperiment\x12\x33.resolute.api.experiments.v1.PauseExperimentRequest\x1a\x34.resolute.api.experiments.v1.PauseExperimentResponse\x12\x85\x01\n\x12\x41\x63tivateExperiment\x12\x36.resolute.api.experiments.v1.ActivateExperimentRequest\x1a\x37.resolute.api.experiments.v1.ActivateExperimentResponse\x12\x7f\n\x10\x43\x61ncelExperiment\x12\x34.resolute.api.experiments.v1.CancelExperimentRequest\x1a\x35.resolute.api.experiments.v1.CancelExperimentResponse\x12y\n\x0eKillExperiment\x12\x32.resolute.api.experiments.v1.KillExperimentRequest\x1a\x33.resolute.api.experiments.v1.KillExperimentResponse\x12\x82\x01\n\x11\x41rchiveExperiment\x12\x35.resolute.api.experiments.v1.ArchiveExperimentRequest\x1a\x36.resolute.api.experiments.v1.ArchiveExperimentResponse\x12\x7f\n\x10\x44\x65leteExperiment\x12\x34.resolute.api.experiments.v1.DeleteExperimentRequest\x1a\x35.resolute.api.experiments.v1.DeleteExperimentResponse\x12\x86\x01\n\x10WatchExperiments\x12\x34.resolute.api.experiments.v1.WatchExperimentsRequest\x1a\x35.resolute.api.experiments.v1.WatchExperimentsResponse"\x03\x90\x02\x01\x30\x01\x12\x8c\x01\n\x12GetModelDefinition\x12\x36.resolute.api.experiments.v1.GetModelDefinitionRequest\x1a\x37.resolute.api.experiments.v1.GetModelDefinitionResponse"\x03\x90\x02\x01\x30\x01\x62\x06proto3'
-)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5resolute/api/experiments/v1/experiments_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/job.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a*resolute/api/searcher/v1/search_spec.proto\"\xce\x01\n\x0e\x45xperimentSpec\x12\x13\n\x0b\x63onfig_yaml\x18\x01 \x01(\t\x12\x10\n\x08template\x18\x02 \x01(\t\x12\x0e\n\x06paused\x18\x03 \x01(\x08\x12\x11\n\ttest_mode\x18\x04 \x01(\x08\x12\x37\n\x06source\x18\x05 \x01(\x0b\x32\'.resolute.api.experiments.v1.CodeSource\x12\x39\n\x04kind\x18\x06 \x01(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\"\x82\x01\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x39\n\x04spec\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.ExperimentSpec\x12\x18\n\x10model_definition\x18\x03 \x01(\x0c\"i\n\x18\x43reateExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12\x10\n\x08warnings\x18\x02 \x03(\t\"\xea\x01\n\x1f\x43reateExperimentInChunksRequest\x12U\n\x06header\x18\x01 \x01(\x0b\x32\x43.resolute.api.experiments.v1.CreateExperimentInChunksRequest.HeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x1aW\n\x06Header\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x39\n\x04spec\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.ExperimentSpecB\x06\n\x04part\"q\n CreateExperimentInChunksResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12\x10\n\x08warnings\x18\x02 \x03(\t\">\n\x15ValidateConfigRequest\x12\x13\n\x0b\x63onfig_yaml\x18\x01 \x01(\t\x12\x10\n\x08template\x18\x02 \x01(\t\"\x8f\x01\n\x16ValidateConfigResponse\x12-\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12\x10\n\x08warnings\x18\x02 \x03(\t\x12\x34\n\x06search\x18\x03 \x01(\x0b\x32$.resolute.api.searcher.v1.SearchSpec\"e\n\x14GetExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\r\n\x05\x62rief\x18\x02 \x01(\x08\"T\n\x15GetExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"\xfd\x02\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12<\n\x06states\x18\x04 \x03(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x11\n\towner_ids\x18\x05 \x03(\x03\x12\x15\n\rworkspace_ids\x18\x06 \x03(\x03\x12\x13\n\x0bproject_ids\x18\x07 \x03(\x03\x12\x0e\n\x06labels\x18\x08 \x03(\t\x12\x15\n\rname_contains\x18\t \x01(\t\x12\x15\n\x08\x61rchived\x18\n \x01(\x08H\x00\x88\x01\x01\x12:\n\x05kinds\x18\x0b \x03(\x0e\x32+.resolute.api.experiments.v1.ExperimentKind\x12\x0e\n\x06\x66ilter\x18\x0c \x01(\t\x12\x16\n\x0einclude_totals\x18\r \x01(\x08\x42\x0b\n\t_archived\"\xaf\x01\n\x17ListExperimentsResponse\x12<\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12=\n\x06totals\x18\x03 \x01(\x0b\x32-.resolute.api.experiments.v1.ExperimentTotals\"\xd6\x01\n\x10\x45xperimentTotals\x12H\n\x06states\x18\x01 \x03(\x0b\x32\x38.resolute.api.experiments.v1.ExperimentTotals.StateCount\x12\x0e\n\x06trials\x18\x02 \x01(\x03\x1ah\n\nStateCount\x12;\n\x05state\x18\x01 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x0e\n\x06killed\x18\x03 \x01(\x08\"\xce\x01\n\x17UpdateExperimentRequest\x12\x37\n\x03key\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12;\n\nexperiment\x18\x02 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\"W\n\x18UpdateExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"X\n\x16PauseExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\"V\n\x17PauseExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"[\n\x19\x41\x63tivateExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\"Y\n\x1a\x41\x63tivateExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"Y\n\x17\x43\x61ncelExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\"W\n\x18\x43\x61ncelExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"W\n\x15KillExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\"U\n\x16KillExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"l\n\x18\x41rchiveExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x10\n\x08\x61rchived\x18\x02 \x01(\x08\"X\n\x19\x41rchiveExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"Y\n\x17\x44\x65leteExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\"W\n\x18\x44\x65leteExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\"\xad\x03\n\x17WatchExperimentsRequest\x12`\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32K.resolute.api.experiments.v1.WatchExperimentsRequest.ExperimentSubscription\x12Z\n\x05queue\x18\x02 \x01(\x0b\x32\x46.resolute.api.experiments.v1.WatchExperimentsRequest.QueueSubscriptionH\x00\x88\x01\x01\x1a\x95\x01\n\x16\x45xperimentSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12>\n\nexperiment\x18\x02 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x16\n\x0e\x61\x66ter_revision\x18\x03 \x01(\x03\x12\x16\n\x0einclude_trials\x18\x04 \x01(\x08\x1a\x32\n\x11QueueSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08max_jobs\x18\x02 \x01(\x05\x42\x08\n\x06_queue\"\xde\x03\n\x18WatchExperimentsResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x63\n\x11\x65xperiment_change\x18\x02 \x01(\x0b\x32\x46.resolute.api.experiments.v1.WatchExperimentsResponse.ExperimentChangeH\x00\x12Y\n\x0cqueue_change\x18\x03 \x01(\x0b\x32\x41.resolute.api.experiments.v1.WatchExperimentsResponse.QueueChangeH\x00\x1a\x97\x01\n\x10\x45xperimentChange\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12\x32\n\x06trials\x18\x02 \x03(\x0b\x32\".resolute.api.experiments.v1.TrialB\r\n\x0b_experiment\x1aQ\n\x0bQueueChange\x12.\n\x04jobs\x18\x01 \x03(\x0b\x32 .resolute.api.experiments.v1.Job\x12\x12\n\ntotal_jobs\x18\x02 \x01(\x03\x42\x08\n\x06\x63hange\"[\n\x19GetModelDefinitionRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\"+\n\x1aGetModelDefinitionResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x32\xd3\x0e\n\x12\x45xperimentsService\x12\x7f\n\x10\x43reateExperiment\x12\x34.resolute.api.experiments.v1.CreateExperimentRequest\x1a\x35.resolute.api.experiments.v1.CreateExperimentResponse\x12\x99\x01\n\x18\x43reateExperimentInChunks\x12<.resolute.api.experiments.v1.CreateExperimentInChunksRequest\x1a=.resolute.api.experiments.v1.CreateExperimentInChunksResponse(\x01\x12~\n\x0eValidateConfig\x12\x32.resolute.api.experiments.v1.ValidateConfigRequest\x1a\x33.resolute.api.experiments.v1.ValidateConfigResponse\"\x03\x90\x02\x01\x12{\n\rGetExperiment\x12\x31.resolute.api.experiments.v1.GetExperimentRequest\x1a\x32.resolute.api.experiments.v1.GetExperimentResponse\"\x03\x90\x02\x01\x12\x81\x01\n\x0fListExperiments\x12\x33.resolute.api.experiments.v1.ListExperimentsRequest\x1a\x34.resolute.api.experiments.v1.ListExperimentsResponse\"\x03\x90\x02\x01\x12\x7f\n\x10UpdateExperiment\x12\x34.resolute.api.experiments.v1.UpdateExperimentRequest\x1a\x35.resolute.api.experiments.v1.UpdateExperimentResponse\x12|\n\x0fPauseExperiment\x12\x33.resolute.api.experiments.v1.PauseExperimentRequest\x1a\x34.resolute.api.experiments.v1.PauseExperimentResponse\x12\x85\x01\n\x12\x41\x63tivateExperiment\x12\x36.resolute.api.experiments.v1.ActivateExperimentRequest\x1a\x37.resolute.api.experiments.v1.ActivateExperimentResponse\x12\x7f\n\x10\x43\x61ncelExperiment\x12\x34.resolute.api.experiments.v1.CancelExperimentRequest\x1a\x35.resolute.api.experiments.v1.CancelExperimentResponse\x12y\n\x0eKillExperiment\x12\x32.resolute.api.experiments.v1.KillExperimentRequest\x1a\x33.resolute.api.experiments.v1.KillExperimentResponse\x12\x82\x01\n\x11\x41rchiveExperiment\x12\x35.resolute.api.experiments.v1.ArchiveExperimentRequest\x1a\x36.resolute.api.experiments.v1.ArchiveExperimentResponse\x12\x7f\n\x10\x44\x65leteExperiment\x12\x34.resolute.api.experiments.v1.DeleteExperimentRequest\x1a\x35.resolute.api.experiments.v1.DeleteExperimentResponse\x12\x86\x01\n\x10WatchExperiments\x12\x34.resolute.api.experiments.v1.WatchExperimentsRequest\x1a\x35.resolute.api.experiments.v1.WatchExperimentsResponse\"\x03\x90\x02\x01\x30\x01\x12\x8c\x01\n\x12GetModelDefinition\x12\x36.resolute.api.experiments.v1.GetModelDefinitionRequest\x1a\x37.resolute.api.experiments.v1.GetModelDefinitionResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(
-    DESCRIPTOR, "resolute.api.experiments.v1.experiments_service_pb2", _globals
-)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.experiments_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["ValidateConfig"]._loaded_options = None
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["ValidateConfig"]._serialized_options = b"\220\002\001"
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["GetExperiment"]._loaded_options = None
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["GetExperiment"]._serialized_options = b"\220\002\001"
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["ListExperiments"]._loaded_options = None
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["ListExperiments"]._serialized_options = b"\220\002\001"
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["WatchExperiments"]._loaded_options = None
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["WatchExperiments"]._serialized_options = b"\220\002\001"
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name["GetModelDefinition"]._loaded_options = None
-    _globals["_EXPERIMENTSSERVICE"].methods_by_name[
-        "GetModelDefinition"
-    ]._serialized_options = b"\220\002\001"
-    _globals["_EXPERIMENTSPEC"]._serialized_start = 327
-    _globals["_EXPERIMENTSPEC"]._serialized_end = 533
-    _globals["_CREATEEXPERIMENTREQUEST"]._serialized_start = 536
-    _globals["_CREATEEXPERIMENTREQUEST"]._serialized_end = 666
-    _globals["_CREATEEXPERIMENTRESPONSE"]._serialized_start = 668
-    _globals["_CREATEEXPERIMENTRESPONSE"]._serialized_end = 773
-    _globals["_CREATEEXPERIMENTINCHUNKSREQUEST"]._serialized_start = 776
-    _globals["_CREATEEXPERIMENTINCHUNKSREQUEST"]._serialized_end = 1010
-    _globals["_CREATEEXPERIMENTINCHUNKSREQUEST_HEADER"]._serialized_start = 915
-    _globals["_CREATEEXPERIMENTINCHUNKSREQUEST_HEADER"]._serialized_end = 1002
-    _globals["_CREATEEXPERIMENTINCHUNKSRESPONSE"]._serialized_start = 1012
-    _globals["_CREATEEXPERIMENTINCHUNKSRESPONSE"]._serialized_end = 1125
-    _globals["_VALIDATECONFIGREQUEST"]._serialized_start = 1127
-    _globals["_VALIDATECONFIGREQUEST"]._serialized_end = 1189
-    _globals["_VALIDATECONFIGRESPONSE"]._serialized_start = 1192
-    _globals["_VALIDATECONFIGRESPONSE"]._serialized_end = 1335
-    _globals["_GETEXPERIMENTREQUEST"]._serialized_start = 1337
-    _globals["_GETEXPERIMENTREQUEST"]._serialized_end = 1438
-    _globals["_GETEXPERIMENTRESPONSE"]._serialized_start = 1440
-    _globals["_GETEXPERIMENTRESPONSE"]._serialized_end = 1524
-    _globals["_LISTEXPERIMENTSREQUEST"]._serialized_start = 1527
-    _globals["_LISTEXPERIMENTSREQUEST"]._serialized_end = 1908
-    _globals["_LISTEXPERIMENTSRESPONSE"]._serialized_start = 1911
-    _globals["_LISTEXPERIMENTSRESPONSE"]._serialized_end = 2086
-    _globals["_EXPERIMENTTOTALS"]._serialized_start = 2089
-    _globals["_EXPERIMENTTOTALS"]._serialized_end = 2303
-    _globals["_EXPERIMENTTOTALS_STATECOUNT"]._serialized_start = 2199
-    _globals["_EXPERIMENTTOTALS_STATECOUNT"]._serialized_end = 2303
-    _globals["_UPDATEEXPERIMENTREQUEST"]._serialized_start = 2306
-    _globals["_UPDATEEXPERIMENTREQUEST"]._serialized_end = 2512
-    _globals["_UPDATEEXPERIMENTRESPONSE"]._serialized_start = 2514
-    _globals["_UPDATEEXPERIMENTRESPONSE"]._serialized_end = 2601
-    _globals["_PAUSEEXPERIMENTREQUEST"]._serialized_start = 2603
-    _globals["_PAUSEEXPERIMENTREQUEST"]._serialized_end = 2691
-    _globals["_PAUSEEXPERIMENTRESPONSE"]._serialized_start = 2693
-    _globals["_PAUSEEXPERIMENTRESPONSE"]._serialized_end = 2779
-    _globals["_ACTIVATEEXPERIMENTREQUEST"]._serialized_start = 2781
-    _globals["_ACTIVATEEXPERIMENTREQUEST"]._serialized_end = 2872
-    _globals["_ACTIVATEEXPERIMENTRESPONSE"]._serialized_start = 2874
-    _globals["_ACTIVATEEXPERIMENTRESPONSE"]._serialized_end = 2963
-    _globals["_CANCELEXPERIMENTREQUEST"]._serialized_start = 2965
-    _globals["_CANCELEXPERIMENTREQUEST"]._serialized_end = 3054
-    _globals["_CANCELEXPERIMENTRESPONSE"]._serialized_start = 3056
-    _globals["_CANCELEXPERIMENTRESPONSE"]._serialized_end = 3143
-    _globals["_KILLEXPERIMENTREQUEST"]._serialized_start = 3145
-    _globals["_KILLEXPERIMENTREQUEST"]._serialized_end = 3232
-    _globals["_KILLEXPERIMENTRESPONSE"]._serialized_start = 3234
-    _globals["_KILLEXPERIMENTRESPONSE"]._serialized_end = 3319
-    _globals["_ARCHIVEEXPERIMENTREQUEST"]._serialized_start = 3321
-    _globals["_ARCHIVEEXPERIMENTREQUEST"]._serialized_end = 3429
-    _globals["_ARCHIVEEXPERIMENTRESPONSE"]._serialized_start = 3431
-    _globals["_ARCHIVEEXPERIMENTRESPONSE"]._serialized_end = 3519
-    _globals["_DELETEEXPERIMENTREQUEST"]._serialized_start = 3521
-    _globals["_DELETEEXPERIMENTREQUEST"]._serialized_end = 3610
-    _globals["_DELETEEXPERIMENTRESPONSE"]._serialized_start = 3612
-    _globals["_DELETEEXPERIMENTRESPONSE"]._serialized_end = 3699
-    _globals["_WATCHEXPERIMENTSREQUEST"]._serialized_start = 3702
-    _globals["_WATCHEXPERIMENTSREQUEST"]._serialized_end = 4131
-    _globals["_WATCHEXPERIMENTSREQUEST_EXPERIMENTSUBSCRIPTION"]._serialized_start = 3920
-    _globals["_WATCHEXPERIMENTSREQUEST_EXPERIMENTSUBSCRIPTION"]._serialized_end = 4069
-    _globals["_WATCHEXPERIMENTSREQUEST_QUEUESUBSCRIPTION"]._serialized_start = 4071
-    _globals["_WATCHEXPERIMENTSREQUEST_QUEUESUBSCRIPTION"]._serialized_end = 4121
-    _globals["_WATCHEXPERIMENTSRESPONSE"]._serialized_start = 4134
-    _globals["_WATCHEXPERIMENTSRESPONSE"]._serialized_end = 4612
-    _globals["_WATCHEXPERIMENTSRESPONSE_EXPERIMENTCHANGE"]._serialized_start = 4368
-    _globals["_WATCHEXPERIMENTSRESPONSE_EXPERIMENTCHANGE"]._serialized_end = 4519
-    _globals["_WATCHEXPERIMENTSRESPONSE_QUEUECHANGE"]._serialized_start = 4521
-    _globals["_WATCHEXPERIMENTSRESPONSE_QUEUECHANGE"]._serialized_end = 4602
-    _globals["_GETMODELDEFINITIONREQUEST"]._serialized_start = 4614
-    _globals["_GETMODELDEFINITIONREQUEST"]._serialized_end = 4705
-    _globals["_GETMODELDEFINITIONRESPONSE"]._serialized_start = 4707
-    _globals["_GETMODELDEFINITIONRESPONSE"]._serialized_end = 4750
-    _globals["_EXPERIMENTSSERVICE"]._serialized_start = 4753
-    _globals["_EXPERIMENTSSERVICE"]._serialized_end = 6628
+  DESCRIPTOR._loaded_options = None
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['ValidateConfig']._loaded_options = None
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['ValidateConfig']._serialized_options = b'\220\002\001'
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['GetExperiment']._loaded_options = None
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['GetExperiment']._serialized_options = b'\220\002\001'
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['ListExperiments']._loaded_options = None
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['ListExperiments']._serialized_options = b'\220\002\001'
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['WatchExperiments']._loaded_options = None
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['WatchExperiments']._serialized_options = b'\220\002\001'
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['GetModelDefinition']._loaded_options = None
+  _globals['_EXPERIMENTSSERVICE'].methods_by_name['GetModelDefinition']._serialized_options = b'\220\002\001'
+  _globals['_EXPERIMENTSPEC']._serialized_start=327
+  _globals['_EXPERIMENTSPEC']._serialized_end=533
+  _globals['_CREATEEXPERIMENTREQUEST']._serialized_start=536
+  _globals['_CREATEEXPERIMENTREQUEST']._serialized_end=666
+  _globals['_CREATEEXPERIMENTRESPONSE']._serialized_start=668
+  _globals['_CREATEEXPERIMENTRESPONSE']._serialized_end=773
+  _globals['_CREATEEXPERIMENTINCHUNKSREQUEST']._serialized_start=776
+  _globals['_CREATEEXPERIMENTINCHUNKSREQUEST']._serialized_end=1010
+  _globals['_CREATEEXPERIMENTINCHUNKSREQUEST_HEADER']._serialized_start=915
+  _globals['_CREATEEXPERIMENTINCHUNKSREQUEST_HEADER']._serialized_end=1002
+  _globals['_CREATEEXPERIMENTINCHUNKSRESPONSE']._serialized_start=1012
+  _globals['_CREATEEXPERIMENTINCHUNKSRESPONSE']._serialized_end=1125
+  _globals['_VALIDATECONFIGREQUEST']._serialized_start=1127
+  _globals['_VALIDATECONFIGREQUEST']._serialized_end=1189
+  _globals['_VALIDATECONFIGRESPONSE']._serialized_start=1192
+  _globals['_VALIDATECONFIGRESPONSE']._serialized_end=1335
+  _globals['_GETEXPERIMENTREQUEST']._serialized_start=1337
+  _globals['_GETEXPERIMENTREQUEST']._serialized_end=1438
+  _globals['_GETEXPERIMENTRESPONSE']._serialized_start=1440
+  _globals['_GETEXPERIMENTRESPONSE']._serialized_end=1524
+  _globals['_LISTEXPERIMENTSREQUEST']._serialized_start=1527
+  _globals['_LISTEXPERIMENTSREQUEST']._serialized_end=1908
+  _globals['_LISTEXPERIMENTSRESPONSE']._serialized_start=1911
+  _globals['_LISTEXPERIMENTSRESPONSE']._serialized_end=2086
+  _globals['_EXPERIMENTTOTALS']._serialized_start=2089
+  _globals['_EXPERIMENTTOTALS']._serialized_end=2303
+  _globals['_EXPERIMENTTOTALS_STATECOUNT']._serialized_start=2199
+  _globals['_EXPERIMENTTOTALS_STATECOUNT']._serialized_end=2303
+  _globals['_UPDATEEXPERIMENTREQUEST']._serialized_start=2306
+  _globals['_UPDATEEXPERIMENTREQUEST']._serialized_end=2512
+  _globals['_UPDATEEXPERIMENTRESPONSE']._serialized_start=2514
+  _globals['_UPDATEEXPERIMENTRESPONSE']._serialized_end=2601
+  _globals['_PAUSEEXPERIMENTREQUEST']._serialized_start=2603
+  _globals['_PAUSEEXPERIMENTREQUEST']._serialized_end=2691
+  _globals['_PAUSEEXPERIMENTRESPONSE']._serialized_start=2693
+  _globals['_PAUSEEXPERIMENTRESPONSE']._serialized_end=2779
+  _globals['_ACTIVATEEXPERIMENTREQUEST']._serialized_start=2781
+  _globals['_ACTIVATEEXPERIMENTREQUEST']._serialized_end=2872
+  _globals['_ACTIVATEEXPERIMENTRESPONSE']._serialized_start=2874
+  _globals['_ACTIVATEEXPERIMENTRESPONSE']._serialized_end=2963
+  _globals['_CANCELEXPERIMENTREQUEST']._serialized_start=2965
+  _globals['_CANCELEXPERIMENTREQUEST']._serialized_end=3054
+  _globals['_CANCELEXPERIMENTRESPONSE']._serialized_start=3056
+  _globals['_CANCELEXPERIMENTRESPONSE']._serialized_end=3143
+  _globals['_KILLEXPERIMENTREQUEST']._serialized_start=3145
+  _globals['_KILLEXPERIMENTREQUEST']._serialized_end=3232
+  _globals['_KILLEXPERIMENTRESPONSE']._serialized_start=3234
+  _globals['_KILLEXPERIMENTRESPONSE']._serialized_end=3319
+  _globals['_ARCHIVEEXPERIMENTREQUEST']._serialized_start=3321
+  _globals['_ARCHIVEEXPERIMENTREQUEST']._serialized_end=3429
+  _globals['_ARCHIVEEXPERIMENTRESPONSE']._serialized_start=3431
+  _globals['_ARCHIVEEXPERIMENTRESPONSE']._serialized_end=3519
+  _globals['_DELETEEXPERIMENTREQUEST']._serialized_start=3521
+  _globals['_DELETEEXPERIMENTREQUEST']._serialized_end=3610
+  _globals['_DELETEEXPERIMENTRESPONSE']._serialized_start=3612
+  _globals['_DELETEEXPERIMENTRESPONSE']._serialized_end=3699
+  _globals['_WATCHEXPERIMENTSREQUEST']._serialized_start=3702
+  _globals['_WATCHEXPERIMENTSREQUEST']._serialized_end=4131
+  _globals['_WATCHEXPERIMENTSREQUEST_EXPERIMENTSUBSCRIPTION']._serialized_start=3920
+  _globals['_WATCHEXPERIMENTSREQUEST_EXPERIMENTSUBSCRIPTION']._serialized_end=4069
+  _globals['_WATCHEXPERIMENTSREQUEST_QUEUESUBSCRIPTION']._serialized_start=4071
+  _globals['_WATCHEXPERIMENTSREQUEST_QUEUESUBSCRIPTION']._serialized_end=4121
+  _globals['_WATCHEXPERIMENTSRESPONSE']._serialized_start=4134
+  _globals['_WATCHEXPERIMENTSRESPONSE']._serialized_end=4612
+  _globals['_WATCHEXPERIMENTSRESPONSE_EXPERIMENTCHANGE']._serialized_start=4368
+  _globals['_WATCHEXPERIMENTSRESPONSE_EXPERIMENTCHANGE']._serialized_end=4519
+  _globals['_WATCHEXPERIMENTSRESPONSE_QUEUECHANGE']._serialized_start=4521
+  _globals['_WATCHEXPERIMENTSRESPONSE_QUEUECHANGE']._serialized_end=4602
+  _globals['_GETMODELDEFINITIONREQUEST']._serialized_start=4614
+  _globals['_GETMODELDEFINITIONREQUEST']._serialized_end=4705
+  _globals['_GETMODELDEFINITIONRESPONSE']._serialized_start=4707
+  _globals['_GETMODELDEFINITIONRESPONSE']._serialized_end=4750
+  _globals['_EXPERIMENTSSERVICE']._serialized_start=4753
+  _globals['_EXPERIMENTSSERVICE']._serialized_end=6628
 # @@protoc_insertion_point(module_scope)
