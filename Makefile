@@ -209,8 +209,8 @@ $(VENV)/.envoy: $(STAMP)
 	touch $@
 
 # End-to-end tests that start a cluster by scripts of pages, by the wheel, or with a certificate of its own.
-ELSEWHERE := $(patsubst %,--ignore tests/e2e/test_%.py,pages readme wheel tls) \
-  --deselect tests/e2e/test_access.py::test_the_page_about_access_runs_as_it_stands
+ELSEWHERE := $(patsubst %,--ignore tests/e2e/%.py,docs/test_pages docs/test_readme homes/test_wheel homes/test_tls) \
+  --deselect tests/e2e/people/test_access.py::test_the_page_about_access_runs_as_it_stands
 
 front: $(VENV)/.envoy
 	$(PYTEST) tests/front
@@ -284,7 +284,7 @@ hangs: $(STAMP)
 
 # A trial commits 1000 checkpoints on a disk with room for four; services are killed and stores away while they are deleted.
 retention: $(STAMP)
-	RESOLUTE_RETENTION_COMMITS=$(COMMITS) $(PYTEST) -n 0 --whole tests/e2e/test_retention_while_training.py
+	RESOLUTE_RETENTION_COMMITS=$(COMMITS) $(PYTEST) -n 0 --whole tests/e2e/experiments/test_retention_while_training.py
 
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)

@@ -25,7 +25,10 @@ USED: Mapping[str, tuple[str, ...]] = {
         "unit/compat/test_older_names.py",
     ),
     "core_context.preempt": ("unit/compat/test_older_names.py",),
-    "core_v2.init(config=core_v2.Config(…))": ("e2e/test_core_v2.py", "unit/compat/test_older_names.py"),
+    "core_v2.init(config=core_v2.Config(…))": (
+        "e2e/trainings/test_core_v2.py",
+        "unit/compat/test_older_names.py",
+    ),
     "determined.tensorboard.get_base_path": ("unit/compat/test_older_names.py",),
     "determined.tensorboard.BatchMetricWriter": (
         "unit/core/reports/test_tensorboard.py",

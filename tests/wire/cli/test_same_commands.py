@@ -27,10 +27,16 @@ ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
     ("master logs", "-f"): ("tests/wire/cli/test_logs.py", 'resolute("master", "logs", "-f")'),
     ("experiment create", "-f"): ("tests/wire/cli/test_follow.py", '"e", "create", str(code / "const.yaml")'),
-    ("command logs", "--allocation-id"): ("tests/e2e/test_tasks.py", '"logs", task, "--allocation-id"'),
-    ("tensorboard logs", "--allocation-id"): ("tests/e2e/test_tasks.py", '"logs", task, "--allocation-id"'),
-    ("tensorboard open", ""): ("tests/e2e/test_tasks.py", '"tensorboard", "open", task'),
-    ("experiment continue", "-f"): ("tests/e2e/test_continue.py", '*longer, "--yes", "-f"'),
+    ("command logs", "--allocation-id"): (
+        "tests/e2e/experiments/test_tasks.py",
+        '"logs", task, "--allocation-id"',
+    ),
+    ("tensorboard logs", "--allocation-id"): (
+        "tests/e2e/experiments/test_tasks.py",
+        '"logs", task, "--allocation-id"',
+    ),
+    ("tensorboard open", ""): ("tests/e2e/experiments/test_tasks.py", '"tensorboard", "open", task'),
+    ("experiment continue", "-f"): ("tests/e2e/experiments/test_continue.py", '*longer, "--yes", "-f"'),
 }
 """What needs trials that run, and the tests that have some, with words of theirs."""
 

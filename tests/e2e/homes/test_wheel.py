@@ -14,7 +14,7 @@ from support.waiting import wait_until
 
 pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CONFIG = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: 2}\n"
 SCRIPT = """
 import determined as det

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
 
 need_http()
 
-PAGE = (Path(__file__).parents[2] / "docs/gateway.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/gateway.md").read_text()
 CALLS = re.findall(r"^\| `(?:GET|POST|PATCH|DELETE) /api/v1/[^`]*` \| `(call [^`]+)` \|$", PAGE, re.MULTILINE)
 DEFINITION = re.search(r"^(URL=.*?^})$", PAGE, re.MULTILINE | re.DOTALL)
 CONFIG = """

@@ -9,7 +9,7 @@ from unit.config.conftest import Accept, Refuse
 
 from resolute_config.sections.length import Length
 
-ENGINES = Path(__file__).resolve().parents[3] / "docs" / "engines.md"
+ENGINES = Path(__file__).resolve().parents[4] / "docs" / "engines.md"
 
 
 def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:

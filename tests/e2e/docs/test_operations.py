@@ -12,7 +12,7 @@ from support.clusters.embedded import embedded
 from support.page_commands import blocks_of
 from support.ports import free_port
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
 CONFIG = """
 name: waiting
 entrypoint: sleep 600

@@ -15,7 +15,7 @@ VERSIONS = {
     "eba3d54b": "eba3d54bd4b1ab0f3e28a06285acf31be5c14e78",
 }
 """Commits of older versions."""
-CODE = Path(__file__).parents[1] / "fixtures" / "homes" / "code"
+CODE = Path(__file__).parents[2] / "fixtures" / "homes" / "code"
 STEPS = 40
 CONFIG = {
     "name": "replaced",

@@ -21,7 +21,7 @@ from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experimen
 from resolute.api.searcher.v1 import searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
 
-PAGE = (Path(__file__).parents[2] / "docs" / "continuing.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "continuing.md").read_text()
 SCRIPT = """
 import json, os, pathlib, sys, time
 import determined as det

@@ -21,7 +21,7 @@ from resolute.errors import ResoluteError, UnauthenticatedError
 
 pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
 
-ACCESS = Path(__file__).parents[2] / "docs/access.md"
+ACCESS = Path(__file__).parents[3] / "docs/access.md"
 ROW = re.compile(r"^\| `([^`]* user whoami)` \| (\w*) ?\| (\w+) \| .* \|$", re.MULTILINE)
 REFUSED = "refused"
 

@@ -35,7 +35,7 @@ from resolute.spool.delivery.shipping import SpoolShipper
 
 pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
 
-COMPAT = Path(__file__).resolve().parents[2] / "compat"
+COMPAT = Path(__file__).resolve().parents[3] / "compat"
 SCRIPT = """
 import sys
 from determined.experimental import core_v2

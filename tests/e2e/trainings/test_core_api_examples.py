@@ -15,7 +15,7 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 pytestmark = pytest.mark.sampled(2, group="clusters of their own", files=True)
 
-CORE_API = Path(__file__).parents[2] / "examples" / "core_api"
+CORE_API = Path(__file__).parents[3] / "examples" / "core_api"
 STAGES = ("0_start", "1_metrics", "2_checkpoints", "3_hpsearch", "4_distributed")
 ERAS = ("0_17", "0_38", "0_38_search")
 CONFIGS = STAGES + ERAS

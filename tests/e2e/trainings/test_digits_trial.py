@@ -13,7 +13,7 @@ from support.waiting import wait_until
 
 from resolute.client import Client, ExperimentState, Trial
 
-TRIAL = Path(__file__).parents[2] / "examples" / "digits_trial"
+TRIAL = Path(__file__).parents[3] / "examples" / "digits_trial"
 BATCHES_PER_EPOCH = 23
 
 

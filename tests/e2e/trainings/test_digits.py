@@ -13,7 +13,7 @@ from support.waiting import wait_until
 from resolute.client import Client, ExperimentState, Trial
 from resolute_embedded import demo
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 DIGITS = EXAMPLES / "digits"
 BATCHES_PER_EPOCH = 23
 

@@ -13,7 +13,7 @@ import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONFIG = """
 name: placed
 entrypoint: python3 train.py

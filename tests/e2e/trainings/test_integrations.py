@@ -12,7 +12,7 @@ from support.waiting import wait_until
 
 from resolute.client import Client, ExperimentState, Trial
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture
