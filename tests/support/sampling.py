@@ -1,14 +1,15 @@
 """Runs a random part of what is too slow to be run whole each time.
 
 Where no test, file or folder is named, tests that are marked ``sampled(k)`` run ``k`` of their cases; of slow
-tests one in four runs, and of long ones one in eight (`support.slow_tests`). Loops over
-``sample.of(cases, k)`` always take ``k``. A seed, new in each run and shown in pytest's header, decides
-which. ``--whole`` runs everything.
+tests one in eight runs, and of long ones one in sixteen (`support.slow_tests`); a test that exists for
+several databases runs on one of them. Loops over ``sample.of(cases, k)`` always take ``k``. A seed, new in
+each run and shown in pytest's header, decides which. ``--whole`` runs everything.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ import pytest
 from support.slow_tests import name_of, slow_tests
 
 T = TypeVar("T")
+
+_DATABASE = re.compile(r"(?<=[\[-])(?:sqlite|postgresql)(?=[-\]])")
+"""The part of a test's name that says on which database it runs."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def choose_items(items: list[pytest.Item], seed: str, *, slow: Mapping[str, int]
 
     The cases of a parametrized test are one group; so are all tests whose mark names the same group. Where it
     says ``files``, whole files of the group are chosen: their tests share what takes long to start. Of the
-    others that remain and are slow a sample stays.
+    others that remain and are slow a sample stays; of those that are not, each for one database.
 
     Args:
         items: All tests.
@@ -81,7 +85,19 @@ def choose_items(items: list[pytest.Item], seed: str, *, slow: Mapping[str, int]
         alike = [item for item in remaining if slow[name_of(item.nodeid)] == one_in]
         # Of neighbours, which often cost alike: so all samples take about as long.
         kept |= {choice(alike[first : first + one_in]) for first in range(0, len(alike), one_in)}
-    return left_out | (set(remaining) - kept)
+    others = [item for item in items if item not in settled and name_of(item.nodeid) not in slow]
+    return left_out | (set(remaining) - kept) | _on_other_databases(others, seed)
+
+
+def _on_other_databases(items: list[pytest.Item], seed: str) -> set[pytest.Item]:
+    """Of tests that exist for each of several databases, those for all databases but one."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        name, found = _DATABASE.subn("", item.nodeid, count=1)
+        if found:
+            tests[name].append(item)
+    choice = random.Random(f"{seed}/databases").choice
+    return {item for alike in tests.values() for item in alike} - {choice(alike) for alike in tests.values()}
 
 
 class SampledRun:

@@ -1,7 +1,7 @@
 """The tests that take a while: a file names them, which a run with ``--note-slow`` writes.
 
-Of these one in four runs without ``--whole``, and of the long ones, which it marks, one in eight; which ones
-the seed of the samples says.
+Of these one in eight runs without ``--whole``, and of the long ones, which it marks, one in sixteen; which
+ones the seed of the samples says.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pytest
 
 SECONDS = 1.5
 """From how many on a test is slow; of its cases the slowest counts, with what it sets up."""
-ONE_IN = 4
+ONE_IN = 8
 LONG_SECONDS = 10.0
 """From how many on it is long: one in nine of the slow tests."""
-ONE_IN_OF_LONG = 8
+ONE_IN_OF_LONG = 16
 _LONG = " long"
 
 

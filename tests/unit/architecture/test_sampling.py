@@ -37,11 +37,22 @@ def test_backend():
 SLOW = """
 import pytest
 
-@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("case", range(16))
 def test_slow(case):
     pass
 
 def test_fast():
+    pass
+"""
+DATABASES = """
+import pytest
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("case", range(4))
+def test_on_each(case, database):
+    pass
+
+def test_without():
     pass
 """
 LEFT_OUT = re.compile(r"^left out by the sample: 9 tests \(tests/test_suite\.py 9\)\..*--whole", re.MULTILINE)
@@ -103,20 +114,30 @@ def test_what_is_named_is_sampled_where_that_is_asked(suite: Path) -> None:
     assert "4 passed, 1 skipped" in run(suite, "tests", "--sample")
 
 
-def test_of_slow_tests_one_in_four_is_run_unless_they_are_named(suite: Path) -> None:
+def test_of_slow_tests_one_in_eight_is_run_unless_they_are_named(suite: Path) -> None:
     tests = suite / "tests"
     (tests / "test_suite.py").write_text(SLOW)
     (tests / "slow_tests.txt").write_text("tests/test_suite.py::test_slow\n")
-    assert "3 passed, 6 deselected" in run(suite)
-    assert "9 passed" in run(suite, "tests")
-    assert "9 passed" in run(suite, "tests/test_suite.py", "--note-slow", "-n", "2")
+    assert "3 passed, 14 deselected" in run(suite)
+    assert "17 passed" in run(suite, "tests")
+    assert "17 passed" in run(suite, "tests/test_suite.py", "--note-slow", "-n", "2")
     assert not (tests / "slow_tests.txt").read_text(), "it has become fast"
 
 
-def test_of_long_tests_one_in_eight_is_run(suite: Path) -> None:
+def test_of_long_tests_one_in_sixteen_is_run(suite: Path) -> None:
     (suite / "tests" / "test_suite.py").write_text(SLOW)
     (suite / "tests" / "slow_tests.txt").write_text("tests/test_suite.py::test_slow long\n")
-    assert "2 passed, 7 deselected" in run(suite)
+    assert "2 passed, 15 deselected" in run(suite)
+
+
+def test_a_test_for_several_databases_is_run_on_one(suite: Path) -> None:
+    (suite / "tests" / "test_suite.py").write_text(DATABASES)
+    assert "5 passed, 4 deselected" in run(suite)
+    assert "9 passed" in run(suite, "tests")
+    ran = {
+        run(suite, "--sample", "tests", "--sample-seed", str(seed), "-v").count("sqlite") for seed in range(4)
+    }
+    assert len(ran) > 1, "another seed takes other databases"
 
 
 def test_notes_tell_long_tests_from_others_and_keep_what_was_not_measured(tmp_path: Path) -> None:
@@ -139,7 +160,7 @@ def test_of_files_that_share_what_takes_long_to_start_some_run_whole(suite: Path
         (suite / file).write_text(SLOW.replace("import pytest\n", mark))
     (suite / "tests" / "test_suite.py").unlink()
     (suite / "tests" / "slow_tests.txt").write_text("".join(f"{file}::test_slow\n" for file in files))
-    assert "9 passed, 18 deselected" in run(suite, "--sample-seed", "7")
+    assert "17 passed, 34 deselected" in run(suite, "--sample-seed", "7")
 
 
 def test_what_is_slow_is_there() -> None:
@@ -160,3 +181,10 @@ def test_a_sample_keeps_the_order_and_covers_everything_in_time() -> None:
     samples = [Sample(str(seed)).of(range(10), 3) for seed in range(100)]
     assert all(len(sample) == 3 and sample == sorted(sample) for sample in samples)
     assert {case for sample in samples for case in sample} == set(range(10))
+
+
+def test_a_report_has_what_a_failed_command_wrote(suite: Path) -> None:
+    command = '["sh", "-c", "echo why >&2; exit 3"], check=True, capture_output=True'
+    test = f"import subprocess\n\ndef test_command():\n    subprocess.run({command})\n"
+    (suite / "tests" / "test_suite.py").write_text(test)
+    assert "errors of the command" in run(suite)
