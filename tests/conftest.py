@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import subprocess
 import sys
+from collections.abc import Generator
 from typing import Any
 
 import hypothesis
@@ -107,6 +109,18 @@ def pytest_collection_finish() -> None:
     # What was imported stays: it needs no look either from now on.
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Adds what a command wrote that failed: its exception does not say that."""
+    report = yield
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, subprocess.CalledProcessError | subprocess.TimeoutExpired):
+        for name, output in (("output", error.stdout), ("errors", error.stderr)):
+            text = output.decode(errors="replace") if isinstance(output, bytes) else output
+            report.sections += [(f"{name} of the command", text)] if text else []
+    return report
 
 
 @pytest.fixture

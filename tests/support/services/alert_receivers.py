@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import socket
 import threading
 import time
 from collections import defaultdict
@@ -16,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
 
 from aiosmtpd.controller import Controller
+from support.ports import free_port
 
 SECRET = "key of the signature"
 
@@ -161,8 +161,7 @@ def receivers() -> Iterator[Receivers]:
     )
     thread = threading.Thread(target=server.serve_forever, name="alert-receivers")
     thread.start()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     mail = Controller(_Mailbox(received), hostname="127.0.0.1", port=port)
     mail.start()
     try:

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import pytest
 from support.backends import missing
+from support.ports import free_port
 
 from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
@@ -169,12 +170,9 @@ def test_a_copied_home_and_what_it_inherited_are_found(state: StateDirectory) ->
 
 @pytest.mark.parametrize("own", [False, True], ids=["of both", "of runs"])
 def test_port_that_another_program_took_is_found(state: StateDirectory, *, own: bool) -> None:
-    with socket.socket() as other, socket.socket() as free:
-        for each in (other, free):
-            each.bind(("127.0.0.1", 0))
-        other.listen()
-        taken, of_people = other.getsockname()[1], free.getsockname()[1]
-        free.close()
+    of_people = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
         state.write_endpoint(address=f"127.0.0.1:{of_people if own else taken}", cluster_id="c", token="t")
         if own:
             state.ports.runs.write(taken)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from support.ports import free_port
 
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Status
@@ -54,9 +55,10 @@ def test_on_engines_of_bare_processes_it_serves_this_machine(serving: StateDirec
 
 
 def test_an_address_is_connected_to_while_the_cluster_serves(serving: StateDirectory, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        # It leads here, and is none of loopback: no machine is sure to have an interface of another address.
-        address = f"0.0.0.0:{server.getsockname()[1]}"
+    port = free_port()
+    # It leads here, and is none of loopback: no machine is sure to have an interface of another address.
+    address = f"0.0.0.0:{port}"
+    with socket.create_server(("127.0.0.1", port)):
         (reached,) = findings(serving, "kubernetes", services_address=address)
         assert findings(StateDirectory(Home(tmp_path / "none")), "kubernetes", services_address=address) == []
     (refused,) = findings(serving, "kubernetes", services_address=address)
