@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, storage_pb2
+from resolute.client.remote.imports import batches
 from resolute.client.services import Services
 from resolute.contracts.times import seconds_at, to_timestamp
 from resolute.contracts.values import to_value
@@ -21,7 +22,6 @@ from resolute.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
-from resolute.imports.batches import batches
 from resolute.imports.copies import Copies, old_storage
 from resolute.imports.experiments import ExperimentHere
 from resolute.imports.history import TrialHere

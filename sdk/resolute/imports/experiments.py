@@ -12,12 +12,12 @@ import yaml
 
 from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.api.experiments.v1 import experiment_pb2, imports_service_pb2, trial_pb2
+from resolute.client.remote.imports import batches
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.contracts.times import seconds_at, to_timestamp
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError, NotFoundError
-from resolute.imports.batches import batches
 from resolute.imports.history import Goal, TrialHere, groups_of
 from resolute.imports.identifiers import OldName
 from resolute.imports.master import Master, Message

@@ -8,11 +8,11 @@ from typing import Any
 
 from resolute.api.logs.v1 import line_pb2, logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.client.remote.imports import batches
 from resolute.client.services import Services
 from resolute.contracts.spool.format import Report as MetricReport
 from resolute.contracts.times import seconds_at
 from resolute.errors import NotFoundError
-from resolute.imports.batches import batches
 from resolute.imports.master import Master, Message
 from resolute.imports.report import Report
 from resolute.spool.delivery.requests import report_blocks

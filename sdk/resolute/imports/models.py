@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, model_pb2, models_service_pb2
+from resolute.client.remote.imports import batches
 from resolute.client.remote.models import ModelFilter
 from resolute.client.schema.states import CheckpointState
 from resolute.client.services import Services
 from resolute.contracts.times import seconds_at, to_timestamp
 from resolute.contracts.values import to_value
 from resolute.errors import NotFoundError
-from resolute.imports.batches import batches
 from resolute.imports.identifiers import OldName
 from resolute.imports.master import Master, Message
 from resolute.imports.report import Report

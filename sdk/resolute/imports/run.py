@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+from resolute.client.remote.imports import batches
 from resolute.client.services import Services
 from resolute.errors import FailedPreconditionError, NotFoundError
-from resolute.imports.batches import batches
 from resolute.imports.checkpoints import Checkpoints
 from resolute.imports.experiments import ExperimentHere, Experiments, experiments_of, has_ended
 from resolute.imports.history import History, TrialHere

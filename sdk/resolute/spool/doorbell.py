@@ -10,24 +10,10 @@ import contextlib
 import os
 import select
 from pathlib import Path
-from typing import Protocol
 
 _NAME = "doorbell"
 _ALL = 1 << 16
 """Bytes that a pipe holds."""
-
-
-class Wake(Protocol):
-    """The event that wakes a sleeping thread, such as a ``threading.Event``."""
-
-    def wait(self, timeout: float) -> object:
-        """Sleeps until it is set, for at most ``timeout`` seconds."""
-
-    def set(self) -> None:
-        """Wakes the sleeper, or lets the next ``wait`` return at once."""
-
-    def clear(self) -> None:
-        """Forgets that it was set."""
 
 
 class Doorbell:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from resolute.api.checkpoints.v1 import (
     checkpoints_service_pb2,
@@ -20,6 +21,8 @@ _PART_BYTES = 1024 * 1024
 _UPLOAD_BASE = 60.0
 _SLOWEST_UPLOAD = 128 * 1024  # bytes a second
 _UPLOAD_ATTEMPTS = 3
+_BATCH_BYTES = 2 * 1024 * 1024
+_T = TypeVar("_T")
 
 
 class Imports:
@@ -94,3 +97,26 @@ class Imports:
     def lines(self, request: logs_service_pb2.IngestLinesRequest) -> None:
         """Stores lines."""
         self._logs.IngestLines(request)
+
+
+def batches(
+    items: Iterable[_T], *, most: int, size: Callable[[_T], int] = lambda _item: 0
+) -> Iterator[list[_T]]:
+    """Divides a list, in its order, into batches that fit into one request each.
+
+    Args:
+        items: The things.
+        most: How many a batch has at most.
+        size: About how many bytes one takes; a batch has 2 MiB at most, or one thing.
+    """
+    batch: list[_T] = []
+    total = 0
+    for item in items:
+        bytes_ = size(item)
+        if batch and (len(batch) >= most or total + bytes_ > _BATCH_BYTES):
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += bytes_
+    if batch:
+        yield batch

@@ -127,16 +127,15 @@ class AzureContainer:
         name: Name of the container.
     """
 
+    problem = staticmethod(azure_problem)
+    """What is wrong with a name; empty when nothing is."""
+
     def __init__(self, store: AzureStore, name: str) -> None:
         self.place = f"container {name!r} of {store.address}"
         self._store = store
         self._name = name
         self._container = store.service.get_container_client(name)
         self._answers = Answers(self.place, store.access)
-
-    def problem(self, key: str) -> str:
-        """What is wrong with a name; empty when nothing is."""
-        return azure_problem(key)
 
     def exists(self) -> bool:
         """Whether the container exists."""

@@ -40,7 +40,7 @@ class Bucket(Protocol):
     place: str
     """Names the bucket in messages, without secrets; the first word is the provider's for a bucket."""
 
-    def problem(self, key: str) -> str:
+    def problem(self, name: str, /) -> str:
         """What is wrong with a name, as the end of a sentence; empty when nothing is. Makes no call."""
 
     def exists(self) -> bool:

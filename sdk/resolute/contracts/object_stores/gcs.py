@@ -130,15 +130,14 @@ class GcsBucket:
         name: Name of the bucket.
     """
 
+    problem = staticmethod(gcs_problem)
+    """What is wrong with a name; empty when nothing is."""
+
     def __init__(self, store: GcsStore, name: str) -> None:
         self.place = f"bucket {name!r} of Google Cloud Storage"
         self._store = store
         self._name = name
         self._answers = Answers(self.place, store.access)
-
-    def problem(self, key: str) -> str:
-        """What is wrong with a name; empty when nothing is."""
-        return gcs_problem(key)
 
     def exists(self) -> bool:
         """Whether the bucket exists, asked in a way that anyone who may list objects may ask."""

@@ -99,6 +99,9 @@ class S3Bucket:
         name: Name of the bucket.
     """
 
+    problem = staticmethod(s3_problem)
+    """What is wrong with a name; empty when nothing is."""
+
     def __init__(self, store: S3Store, name: str) -> None:
         self.place = f"bucket {name!r} of {store.address}"
         self._http = store.http
@@ -106,10 +109,6 @@ class S3Bucket:
         self._name = name
         self._answers = Answers(self.place, store.access)
         self._expires = timedelta(seconds=store.access.url_seconds)
-
-    def problem(self, key: str) -> str:
-        """What is wrong with a name; empty when nothing is."""
-        return s3_problem(key)
 
     def exists(self) -> bool:
         """Whether the bucket exists."""

@@ -7,7 +7,7 @@ import threading
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
-from resolute.spool.doorbell import Wake
+from resolute.spool.doorbell import Doorbell
 
 IDLE_SECONDS = 0.2
 """Seconds between looks while no process waits: the longest delay of a live report."""
@@ -31,14 +31,14 @@ class SenderThread:
         *,
         name: str,
         idle_seconds: float = IDLE_SECONDS,
-        wake: Wake | None = None,
+        wake: Doorbell | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._sender = sender
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._stop = threading.Event()
-        self._wake: Wake = wake or threading.Event()
+        self._wake = wake or threading.Event()
         self._end_pause = threading.Event()
         self._drained = threading.Condition()
         self._sweeps = 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Protocol
 
-from resolute.api.checkpoints.v1.checkpoints_service_pb2 import CommitCheckpointRequest
+from resolute.api.checkpoints.v1.checkpoints_service_pb2 import (
+    CommitCheckpointInChunksRequest,
+    CommitCheckpointRequest,
+)
 from resolute.contracts.calls.deadlines import in_time
 from resolute.errors import UnavailableError
 from resolute_checkpoints.domain.manifest import MAX_FILES
@@ -18,13 +20,6 @@ _ENTRY_BYTES = 64
 _SECONDS = 300.0
 """For the first message of a commit, and for the rest together."""
 _SENDING = "sending the commit"
-
-
-class _Chunk(Protocol):
-    """The content of one message of the stream."""
-
-    @property
-    def chunk(self) -> CommitCheckpointRequest: ...
 
 
 class ChunkedCommits:
@@ -44,7 +39,9 @@ class ChunkedCommits:
         self._owners: set[str] = set()
 
     @asynccontextmanager
-    async def joined(self, stream: AsyncIterator[_Chunk]) -> AsyncIterator[CommitCheckpointRequest]:
+    async def joined(
+        self, stream: AsyncIterator[CommitCheckpointInChunksRequest]
+    ) -> AsyncIterator[CommitCheckpointRequest]:
         """Reads all messages of a commit. Other commits of the trial wait until the block ends.
 
         Raises:
@@ -59,7 +56,9 @@ class ChunkedCommits:
             await in_time(self._extend(whole, messages), _SECONDS, _SENDING)
             yield whole
 
-    async def _extend(self, whole: CommitCheckpointRequest, messages: AsyncIterator[_Chunk]) -> None:
+    async def _extend(
+        self, whole: CommitCheckpointRequest, messages: AsyncIterator[CommitCheckpointInChunksRequest]
+    ) -> None:
         taken = self._cost(whole, before=0)
         async for message in messages:
             taken = self._cost(message.chunk, before=taken)
