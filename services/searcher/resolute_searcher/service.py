@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import grpc
 
 NAME = "searcher"
-_OWN_WORK = WorkerLimits(cpu_seconds=None, memory_bytes=None)
+_OWN_WORK = WorkerLimits(cpu_seconds=None, memory_bytes=None, growth_bytes=None)
 """Suggestions and snapshots are made for the service itself, of searches whose size is bounded."""
-ESTIMATE_LIMITS = WorkerLimits(cpu_seconds=30, memory_bytes=4 * 1024**3)
+ESTIMATE_LIMITS = WorkerLimits(cpu_seconds=30, memory_bytes=4 * 1024**3, growth_bytes=512 * 1024**2)
 """scikit-learn and its libraries reserve much address space, of which they use little."""
 
 

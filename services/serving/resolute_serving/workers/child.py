@@ -16,15 +16,13 @@ import sys
 import threading
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from resolute_serving.workers.messages import Reply, Task
 
 _NICE = 15
 _IDLE_SECONDS = 300.0
 """A process that has had nothing to do for as long gives its memory back."""
-_MOST_GROWTH_KIB = 64 * 1024
-"""A task that needs more is the last one of its process. Python gives back little of what small objects took:
-a config of 1 MiB left 90 MiB."""
 _OUT_OF_MEMORY = Reply(out_of_memory=True, last=True)
 
 
@@ -61,18 +59,37 @@ def _receive(connection: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
 
 def _do(data: bytes) -> Reply:
     try:
-        task: Task = pickle.loads(data)  # noqa: S301 - the service itself sent it
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        if task.cpu_seconds is not None:
-            limit = math.ceil(before.ru_utime + before.ru_stime) + task.cpu_seconds
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
-        reply = Reply(task.work(*task.arguments))
+        return _run(pickle.loads(data))  # noqa: S301 - the service itself sent it
     except MemoryError:
         return _OUT_OF_MEMORY
     except Exception as error:  # noqa: BLE001 - it is raised in the sender of the task
+        return Reply(error=error)
+
+
+def _run(task: Task) -> Reply:
+    before = _resident_bytes()
+    if task.cpu_seconds is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        limit = math.ceil(used.ru_utime + used.ru_stime) + task.cpu_seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+    try:
+        reply = Reply(task.work(*task.arguments))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is raised in the sender of the task
         reply = Reply(error=error)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return replace(reply, last=peak - before.ru_maxrss > _MOST_GROWTH_KIB)
+    growth = _resident_bytes() - before
+    return replace(reply, last=task.growth_bytes is not None and growth > task.growth_bytes)
+
+
+def _resident_bytes() -> int:
+    """Memory of this process; zero where the system has no ``/proc``."""
+    # Not `ru_maxrss`, which begins with that of the process that started this one.
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * resource.getpagesize()
 
 
 def _packed(reply: Reply) -> bytes:

@@ -15,11 +15,13 @@ class Task:
         work: Function of a module.
         arguments: Arguments of the function.
         cpu_seconds: Most processor time; None for no limit.
+        growth_bytes: Most memory by which it may enlarge a process that goes on after it; None for no limit.
     """
 
     work: Callable[..., Any]
     arguments: tuple[Any, ...]
     cpu_seconds: int | None
+    growth_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)

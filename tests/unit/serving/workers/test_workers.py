@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import statistics
 import threading
 from collections.abc import Awaitable, Callable
 
@@ -22,7 +21,7 @@ from resolute_serving.workers.process import WorkerLimits
 DEADLINE = 300.0
 ENDLESS = (re.fullmatch, "(a+)+b", "a" * 64)
 """What takes longer than any test, and holds the interpreter's lock all the time."""
-UNBOUNDED = WorkerLimits(cpu_seconds=None, memory_bytes=None)
+UNBOUNDED = WorkerLimits(cpu_seconds=None, memory_bytes=None, growth_bytes=None)
 
 
 def with_pool(
@@ -86,10 +85,12 @@ def test_a_task_that_takes_too_much_memory_fails_alone() -> None:
 def test_a_process_ends_after_a_task_that_left_it_large() -> None:
     async def scenario(pool: WorkerPool) -> None:
         pid = await pool.run(os.getpid)
-        assert await pool.run(statistics.median, range(4_000_001)) == 2_000_000
+        await pool.run(exec, "b'x' * (96 << 20)")
+        assert await pool.run(os.getpid) == pid, "what was given back does not count"
+        await pool.run(exec, "import os; os.kept = b'x' * (96 << 20)")
         assert await pool.run(os.getpid) != pid
 
-    with_pool(scenario)
+    with_pool(scenario, limits=WorkerLimits())
 
 
 def test_the_process_of_a_caller_that_gives_up_is_killed() -> None:
