@@ -1,4 +1,4 @@
-"""Databases at the newest schema: migrated once a process, copied for each further test."""
+"""Databases at the newest schema: migrated once a process, copied or emptied for each further test."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from sqlalchemy.engine import Engine
+from support import kept_schemas
 from support.postgres import binaries
 from support.revisions import require_revisions
 
@@ -29,7 +30,7 @@ def migrate(engine: Engine, *, package: str, schema: str) -> None:
     if not migrations.is_empty(engine):
         migrations.upgrade(engine, package=package, schema=schema)
     elif key in _scripts:
-        _run(engine, _scripts[key])
+        _make(engine, schema, _scripts[key])
     else:
         migrations.upgrade(engine, package=package, schema=schema)
         if schema == "experiments":
@@ -38,14 +39,18 @@ def migrate(engine: Engine, *, package: str, schema: str) -> None:
         _scripts[key] = _dump(engine, schema)
 
 
-def _run(engine: Engine, script: str) -> None:
+def _make(engine: Engine, schema: str, script: str) -> None:
     with engine.connect() as connection:
         link: Any = connection.connection.driver_connection
         connection.detach()  # A script of pg_dump changes settings of its session.
         if isinstance(link, sqlite3.Connection):
             link.executescript(script)
-        else:
+        elif not kept_schemas.take(link, schema):
             link.execute(script)
+            link.commit()
+            kept_schemas.note(link, schema, script=script)
+            link.commit()
+        else:
             link.commit()
 
 

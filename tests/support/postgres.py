@@ -21,6 +21,7 @@ import psutil
 import psycopg
 import pytest
 from psycopg import sql
+from support import kept_schemas
 from support.backends import missing
 from support.ports import free_port
 
@@ -43,7 +44,10 @@ class PostgresServer:
         return self._url(name)
 
     def clean_database(self) -> str:
-        """Empties the one database that tests use after each other, and gives its SQLAlchemy URL."""
+        """Empties the one database that tests use after each other, and gives its SQLAlchemy URL.
+
+        Schemas that the next test is likely to want are kept under other names.
+        """
         with self._connect("postgres") as link:
             # Anyone who still holds a table of an earlier test shall be found out, not waited for.
             link.execute("SET lock_timeout = '10s'")
@@ -51,7 +55,8 @@ class PostgresServer:
                 "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
             )
             for (schema,) in found.fetchall():
-                link.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+                if not kept_schemas.put_aside(link, schema):
+                    link.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
             link.execute("CREATE SCHEMA public")
         return self._url("postgres")
 
