@@ -98,6 +98,10 @@ async def show_metrics(visit: Visit) -> None:
             await page.get_by_role("button", name="Add", exact=True).click()
             await page.get_by_role("cell", name=value).wait_for()
         await assert_accessible(page)
+        await page.evaluate("document.activeElement.blur()")
+        await page.keyboard.press("Escape")  # wherever the focus is
+        await page.get_by_label("Metric of a column").wait_for(state="detached")
+        await page.locator("summary", has_text=menu).click()
         if menu == "Metrics":
             await page.get_by_role("button", name="max training/speed").click()
             await page.wait_for_url("**sort=max%3A**")

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { frameCount, readTraceback } from "$src/trial/traceback";
+import { describe, expect, it, test } from "vitest";
+import { beyond, frameCount, readTraceback } from "$src/trial/traceback";
 
 const CHAIN = `Traceback (most recent call last):
   File "/run/code/data.py", line 3, in read
@@ -21,6 +21,15 @@ Traceback (most recent call last):
 ValueError: shapes differ
   hint: transpose
 `;
+
+test("an explanation beside its failure does not repeat it", () => {
+  expect(beyond("failed: ValueError: a; b", "Traceback …\nValueError: a; b\n")).toBe("");
+  expect(beyond("failed: ValueError: a; b; it is not repeated", "ValueError: a; b")).toBe("it is not repeated");
+  expect(beyond('failed: hint; not repeated: "ValueError: a" comes again', "ValueError: a\nhint")).toBe("not repeated: such a failure comes again");
+  expect(beyond("failed: a very long l", "a very long line")).toBe("");
+  expect(beyond("waits for 2 slots", "ValueError: a")).toBe("waits for 2 slots");
+  expect(beyond("lost: its node is away", "ValueError: a")).toBe("lost: its node is away");
+});
 
 describe("a traceback", () => {
   it("is read from its last exception, with runs of library frames together, innermost first", () => {

@@ -36,6 +36,15 @@ export function readTraceback(text: string): Traceback | undefined {
   return exception ? { exception, frames: joined(frames) } : undefined;
 }
 
+/** What an explanation says beyond the last line of a failure that is shown beside it. */
+export function beyond(explanation: string, failure: string): string {
+  const last = failure.trim().split("\n").at(-1) ?? "";
+  const [, said = ""] = /^[^:]*: (.*)/s.exec(explanation) ?? [];
+  if (!said || (!said.startsWith(last) && !last.startsWith(said))) return explanation;
+  const rest = said.slice(last.length).replace(/^; /, "");
+  return rest.replace(/"([^"]*)"/, (quoted, text: string) => (failure.includes(text) ? "such a failure" : quoted));
+}
+
 /** Puts library frames that follow each other together. */
 function joined(frames: readonly Part[]): Part[] {
   const parts: Part[] = [];
