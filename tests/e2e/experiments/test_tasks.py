@@ -92,7 +92,9 @@ def test_a_command_is_killed_and_only_a_command(cluster: EmbeddedCluster, tmp_pa
         in cluster.run("det", "tensorboard", "kill", task, check=False).stderr
     )
     cluster.det("cmd", "kill", task)
-    wait_until(lambda: listed(cluster, "cmd")[int(task)]["state"] == "KILLED", what="the end of the command")
+    wait_until(
+        lambda: listed(cluster, "cmd")[int(task)]["state"] == "CANCELED", what="the end of the command"
+    )
     again = cluster.run("det", "cmd", "kill", "99999", check=False)
     assert again.returncode == 1
     assert cluster.run("det", "cmd", "kill", "-f", "99999").returncode == 0
@@ -118,7 +120,7 @@ def test_tensorboard_shows_an_experiment_until_it_is_killed(cluster: EmbeddedClu
     assert cluster.det("tensorboard", "open", task).stdout == f"TensorBoard is running at {url}\n"
     cluster.det("tensorboard", "kill", task)
     wait_until(
-        lambda: listed(cluster, "tensorboard")[int(task)]["state"] == "KILLED",
+        lambda: listed(cluster, "tensorboard")[int(task)]["state"] == "CANCELED",
         what="the end of TensorBoard",
     )
     ended = cluster.run("det", "tensorboard", "open", task, check=False)

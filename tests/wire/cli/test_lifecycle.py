@@ -102,17 +102,6 @@ def test_wait_tells_the_end_by_its_exit_code(
     assert outcome.code == code
 
 
-def test_a_killed_experiment_is_not_shown_as_a_cancelled_one(
-    cluster: ScriptedCluster, resolute: CommandLine
-) -> None:
-    canceled = experiment_pb2.EXPERIMENT_STATE_CANCELED
-    cluster.state.add_experiment(state=canceled).killed = True
-    cluster.state.add_experiment(state=canceled)
-    assert resolute("e", "wait", "1").out == "experiment 1 KILLED\n"
-    rows = resolute("e", "list").out.splitlines()[-2:]
-    assert ["KILLED" in row for row in rows] == [False, True]
-
-
 def test_config_prints_yaml(cluster: ScriptedCluster, resolute: CommandLine) -> None:
     config = {"name": "digits", "hyperparameters": {"lr": 0.001}, "labels": ["a"]}
     cluster.state.add_experiment(config=config)

@@ -98,8 +98,8 @@ class ExperimentRecord:
 
     @property
     def shown_state(self) -> str:
-        """The activity of an active experiment, else its state, which is KILLED for a killed one."""
-        return self.activity or ("KILLED" if self.killed else self.state.name)
+        """The activity of an active experiment, else its state."""
+        return self.activity or self.state.name
 
     @property
     def shown_progress(self) -> str:

@@ -33,7 +33,7 @@ def is_stuck(experiment: ExperimentRecord) -> bool:
 
 def describe_outcome(experiment: ExperimentRecord) -> str:
     """Writes how an experiment ended, or where it stands."""
-    text = f"experiment {experiment.id} {experiment.shown_state}"
+    text = f"experiment {experiment.id} {experiment.state.name}"
     if experiment.failure:
         text += f": {fold_text(experiment.failure)}"
     return f"{text}\nwarning: {experiment.warning}" if experiment.warning else text
