@@ -288,7 +288,7 @@ retention: $(STAMP)
 
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)
-	RESOLUTE_GATEWAY_KILLS=20 $(PYTEST) -n 0 tests/wire/gateway/test_gateway_kills.py tests/wire/page/test_page_reconnects.py
+	RESOLUTE_GATEWAY_KILLS=20 $(PYTEST) -n 0 tests/wire/gateway/test_gateway_kills.py tests/wire/page/views/test_page_reconnects.py
 
 # Every line of a page that installs Resolute, in an empty environment: gigabytes, half an hour.
 install-lines: $(STAMP)
@@ -310,7 +310,7 @@ $(VENV)/.engines: $(STAMP)
 # Trainings by Horovod and DeepSpeed run where `make distributed` has installed those.
 # ENGINE=container, kubernetes, ray or slurm takes the tests of that one alone.
 engines: $(VENV)/.engines $(if $(ENGINE),,$(if $(CI),$(VENV)/.distributed))
-	$(PYTEST) $(if $(WHOLE),--whole,--sample) $(if $(ENGINE),tests/engines/test_$(ENGINE)_*.py,tests/engines)
+	$(PYTEST) $(if $(WHOLE),--whole,--sample) $(if $(ENGINE),tests/engines/$(ENGINE),tests/engines)
 
 # The container images, built twice and run; tools/install_images.sh installs what builds them.
 $(VENV)/.images: $(STAMP)
@@ -381,7 +381,7 @@ pictures: page
 
 # The main ways through the page in Firefox ESR, which playwright drives by WebDriver BiDi: `apt-get install firefox-esr`.
 page-in-firefox: page
-	RESOLUTE_TEST_BROWSER=firefox $(PYTEST) --require-backends --whole $(addprefix tests/wire/page/test_page_,in_browser.py questions.py media.py)
+	RESOLUTE_TEST_BROWSER=firefox $(PYTEST) --require-backends --whole $(addprefix tests/wire/page/,views/test_page_in_browser.py views/test_page_questions.py objects/test_page_media.py)
 
 # Types and unit tests of the page, and whether what is built of it is what its sources make.
 check-page: $(STAMP)

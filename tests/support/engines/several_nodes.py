@@ -24,7 +24,7 @@ _EVERY = 50
 """Steps between two checkpoints."""
 _TESTS = Path(__file__).parents[2]
 _RANKS = _TESTS / "engines" / "world_ranks.py"
-_MEETING = _TESTS / "distributed" / "network_ranks.py"
+_MEETING = _TESTS / "distributed" / "launch" / "network_ranks.py"
 
 
 def need_layer(layer: str) -> None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import random as _random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import PydanticUndefined
 
 from resolute.contracts.documents.document import read_document
 from resolute.contracts.documents.faults import ConfigError, Fault
@@ -117,12 +116,20 @@ def _complete(
         config = ExperimentConfig.model_validate(document, context=good)
     except ValidationError as error:
         faults = faults_of(error)
-    for name, info in ExperimentConfig.model_fields.items():
-        default = info.get_default(call_default_factory=True)
-        if document.get(name) is None and default is not PydanticUndefined:
-            good[name] = default
+    good |= {name: default for name, default in _defaults().items() if document.get(name) is None}
     faults += cross_faults(good, require_entrypoint=require_entrypoint)
     return config, faults
+
+
+@cache
+def _defaults() -> Mapping[str, Any]:
+    """Fields with what they have where no layer gives it: made once, as checks only read it."""
+    fields = ExperimentConfig.model_fields.items()
+    return {
+        name: field.get_default(call_default_factory=True)
+        for name, field in fields
+        if not field.is_required()
+    }
 
 
 def _new_faults(late: Sequence[Fault], early: Sequence[Fault]) -> list[Fault]:

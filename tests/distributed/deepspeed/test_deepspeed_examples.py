@@ -21,7 +21,7 @@ from resolute.client import ExperimentState
 
 need_module("deepspeed")
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "deepspeed"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "deepspeed"
 TRIAL = "model_def:DigitsTrial"
 EPOCHS = 30
 EPOCH = 22

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 from wire.cli.conftest import CommandLine
+from wire.cli.experiments.test_create import names
+from wire.cli.experiments.test_follow import COMPLETED, Later, after_submission, ended, one_trial
 from wire.cli.scripted import ScriptedCluster
 from wire.cli.scripted_state import State
-from wire.cli.test_create import names
-from wire.cli.test_follow import COMPLETED, Later, after_submission, ended, one_trial
 
 
 def test_a_script_of_this_directory_is_submitted_with_its_arguments(

@@ -14,7 +14,7 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 CLAIM = re.compile(
     r"bit[- ](?:for[- ]bit|identical)|exactly the same|(?:train|end)s? (?:the|with) (?:same|equal)",
     re.IGNORECASE,

@@ -16,7 +16,7 @@ import pytest
 import structlog
 import yaml
 from support.logs import plain_logs
-from wire.cli.hostile import HOSTILE, MARK, hostile_cluster
+from wire.cli.terminal.hostile import HOSTILE, MARK, hostile_cluster
 
 from resolute.cli.main import cli, run
 from resolute.cli.registry.plugins import plugin_commands

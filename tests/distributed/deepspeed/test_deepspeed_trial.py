@@ -10,7 +10,7 @@ from pathlib import Path
 from support.backends import need_module
 from support.ports import free_port
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("deepspeed_ranks.py")
 
 need_module("deepspeed")

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import pytest
 from wire.cli.conftest import CommandLine
+from wire.cli.experiments.test_create import names
+from wire.cli.experiments.test_metrics import reporting
 from wire.cli.scripted import ScriptedCluster
-from wire.cli.test_create import names
-from wire.cli.test_metrics import reporting
 
 from resolute import errors
 from resolute.api.experiments.v1 import cluster_service_pb2, machine_usage_pb2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from support.clocks import ManualClock
 from wire.cli.conftest import CommandLine
+from wire.cli.experiments.test_follow import COMPLETED, after_submission, ended, one_trial
 from wire.cli.scripted import ScriptedCluster
-from wire.cli.test_follow import COMPLETED, after_submission, ended, one_trial
 
 from resolute.cli.display.problems import ProblemWatch
 from resolute.client import Client

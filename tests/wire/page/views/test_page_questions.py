@@ -20,7 +20,7 @@ from resolute.core.media.images import image_content  # noqa: E402
 from resolute_gateway.requirements import BUILT  # noqa: E402
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.sampled(1, group="the page in a browser")]
-PAGE = Path(__file__).parents[3] / "docs/gateway.md"
+PAGE = Path(__file__).parents[4] / "docs/gateway.md"
 SEARCH = {
     "hyperparameters": {"rate": {"type": "double", "minval": 0.0, "maxval": 1.0}},
     "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 100}, "max_trials": 2},

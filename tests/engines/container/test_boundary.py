@@ -24,7 +24,7 @@ from resolute.contracts.values import from_value, to_value
 from resolute.errors import InvalidConfigError, QuotaError
 
 OTHER = "allocation-2"
-DOCS = Path(__file__).parents[2] / "docs/containers.md"
+DOCS = Path(__file__).parents[3] / "docs/containers.md"
 LISTENS = "echo listening; exec python3 -m http.server 8000 --directory /resolute"
 METADATA = "169.254.169.254"
 ATTEMPTS = """

@@ -17,7 +17,7 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-STEPS = Path(__file__).parents[2] / "examples" / "timm"
+STEPS = Path(__file__).parents[3] / "examples" / "timm"
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 BUSY = 240.0
 """Seconds that a step may take where others train too."""

@@ -15,7 +15,7 @@ from resolute.client import ExperimentState
 need_module("deepspeed")
 
 TRIAL = DistributedScript(
-    folder=Path(__file__).parents[2] / "examples" / "deepspeed",
+    folder=Path(__file__).parents[3] / "examples" / "deepspeed",
     config="trial.yaml",
     script="model_def:DigitsTrial",
 )

@@ -16,7 +16,7 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 INSTALLED = Path(sys.prefix) / "tensorflow"
 PATHS = os.pathsep.join(filter(None, [str(INSTALLED), os.environ.get("PYTHONPATH")]))
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": PATHS}

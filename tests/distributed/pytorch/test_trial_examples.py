@@ -15,7 +15,7 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 SCRIPTS = EXAMPLES / "pytorch_scripts"
 LAYER = "python3 -m determined.launch.torch_distributed"
 EPOCH = 23

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from support.services.in_process import Running
 from wire.cli.conftest import CommandLine, point_home
-from wire.cli.determined_output import SERVED, TASK, Case, check
+from wire.cli.determined.output import SERVED, TASK, Case, check
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from support.training.trials import LineTrial
 
 from resolute import core, pytorch
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "pytorch.md"
 
 
 def train(context: pytorch.PyTorchTrialContext) -> None:

@@ -13,7 +13,7 @@ from support.ports import free_port
 from support.sampling import Sample
 from support.training.exactness import PROGRAMS
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 
 
 def train(script: str, directory: Path, *arguments: str, ranks: int = 2) -> None:

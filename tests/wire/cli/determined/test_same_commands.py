@@ -23,10 +23,13 @@ from resolute.api.experiments.v1 import run_pb2, trials_service_pb2
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute_serving.context import Role, User
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 ELSEWHERE = {
-    ("master logs", "-f"): ("tests/wire/cli/test_logs.py", 'resolute("master", "logs", "-f")'),
-    ("experiment create", "-f"): ("tests/wire/cli/test_follow.py", '"e", "create", str(code / "const.yaml")'),
+    ("master logs", "-f"): ("tests/wire/cli/cluster/test_logs.py", 'resolute("master", "logs", "-f")'),
+    ("experiment create", "-f"): (
+        "tests/wire/cli/experiments/test_follow.py",
+        '"e", "create", str(code / "const.yaml")',
+    ),
     ("command logs", "--allocation-id"): (
         "tests/e2e/experiments/test_tasks.py",
         '"logs", task, "--allocation-id"',

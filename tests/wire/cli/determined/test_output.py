@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from wire.cli.conftest import CommandLine
-from wire.cli.determined_output import OURS, SERVED, TRAINED, Case, check
+from wire.cli.determined.output import OURS, SERVED, TRAINED, Case, check
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import experiment_pb2, run_pb2, trial_pb2
 from resolute.cli.determined.renderings import RENDERINGS
 from resolute.cli.determined.spelling import size
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
