@@ -58,11 +58,12 @@ def test_leases_are_renewed_while_large_configs_are_read_and_the_services_stop(t
 def test_configs_that_are_too_large_or_become_too_large_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with all_services(tmp_path) as service:
-            for text, kind in (
-                (LARGE * 4, InvalidArgumentError),
-                (ALIASES, (InvalidArgumentError, QuotaError)),
+            for text, kind, message in (
+                (LARGE * 4, InvalidArgumentError, f"config_yaml has at least {4 * len(LARGE)} bytes"),
+                ("# " + "\u00e9" * 600_000, InvalidArgumentError, "config_yaml has at least 1200002 bytes"),
+                (ALIASES, (InvalidArgumentError, QuotaError), None),
             ):
-                with pytest.raises(kind):
+                with pytest.raises(kind, match=message):
                     await service.experiments.ValidateConfig(
                         experiments.ValidateConfigRequest(config_yaml=text), timeout=200
                     )
