@@ -212,6 +212,11 @@ CAUSES = (
         "submitted directory",
     ),
     _cause(
+        r"(?:^|: )(?P<script>[\w./-]+\.(?:py|sh)): (?:(?:command )?not found|Permission denied)$",
+        "{script} cannot be started as a command; begin the entrypoint with the program that runs it, such "
+        "as `python3 SCRIPT`",
+    ),
+    _cause(
         r"(?:^|: )(?P<command>[\w./-]+): (?:command )?not found",
         "there is no command {command}; correct the entrypoint, or install it by startup-hook.sh or the "
         "image",

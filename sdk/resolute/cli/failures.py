@@ -17,7 +17,7 @@ import click
 from resolute import errors
 from resolute.cli.options.settings import Settings
 from resolute.client.connection.endpoint import TOKEN_VARIABLE, NoClusterError
-from resolute.rpc.connection_causes import TLS_MISMATCH
+from resolute.rpc.connection_causes import NOT_GRPC, TLS_MISMATCH
 
 _LISTS = {
     "workspace": "`resolute workspace list` lists all workspaces, `resolute workspace create` creates one",
@@ -157,5 +157,8 @@ def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
             if endpoint.tls is None:
                 return [f"  the command asked without TLS: `-m https://{endpoint.address}` asks with it"]
             return [f"  the command asked by TLS: `-m http://{endpoint.address}` asks without it"]
+        if NOT_GRPC in str(error) and not endpoint.http_url:
+            scheme = "http" if endpoint.tls is None else "https"
+            return [f"  if it is the address of the page, write `-m {scheme}://{endpoint.address}`"]
         return [f"  {endpoint.remedy}"]
     return []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 TLS_MISMATCH = "one side expects TLS and the other does not"
+NOT_GRPC = "what answers there is no gRPC service"
 _CAUSES = (
     ("connection refused", "nothing listens there"),
-    ("http2 header with status", "what answers there is no gRPC service"),
+    ("http2 header with status", NOT_GRPC),
+    ("http1.x server", NOT_GRPC),
     ("name resolution", "its name is not known"),
     ("dns", "its name is not known"),
     ("wrong_version_number", TLS_MISMATCH),

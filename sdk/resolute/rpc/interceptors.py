@@ -193,5 +193,7 @@ def _typed(failure: Any, address: str) -> errors.ResoluteError:
             details = (
                 f"cannot reach {address} ({cause}); check that it is running and that the address is right"
             )
+        elif status_name == "DEADLINE_EXCEEDED":
+            details = f"{address} did not answer in time; see whether its machine is overloaded, then repeat"
         return errors.BY_STATUS.get(status_name, errors.InternalError)(details)
     return from_status(status, status_name=status_name)

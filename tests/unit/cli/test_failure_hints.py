@@ -12,7 +12,7 @@ from resolute.cli.options.settings import Settings
 from resolute.client.connection.endpoint import Endpoint
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import UnauthenticatedError, UnavailableError
-from resolute.rpc.connection_causes import connection_cause
+from resolute.rpc.connection_causes import NOT_GRPC, connection_cause
 
 
 @pytest.fixture
@@ -54,3 +54,16 @@ def test_tls_on_one_side_has_advice_that_names_the_side(
     assert endpoint is not None
     monkeypatch.setattr(Settings, "endpoint", lambda _: replace(endpoint, tls=tls))
     assert explain(UnavailableError(MISMATCH), settings) == f"error: {MISMATCH}\n  {advice}"
+
+
+@pytest.mark.parametrize(("tls", "url"), [(ClientTls(), "https://host:1"), (None, "http://host:1")])
+def test_the_port_of_the_page_has_advice_with_its_url(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tls: ClientTls | None, url: str
+) -> None:
+    endpoint = settings.endpoint()
+    assert endpoint is not None
+    monkeypatch.setattr(Settings, "endpoint", lambda _: replace(endpoint, tls=tls))
+    failed = UnavailableError(f"cannot reach host:1 ({NOT_GRPC})")
+    assert (
+        explain(failed, settings) == f"error: {failed}\n  if it is the address of the page, write `-m {url}`"
+    )

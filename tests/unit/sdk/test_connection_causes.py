@@ -7,7 +7,7 @@ import traceback
 import grpc
 import pytest
 
-from resolute.errors import UnavailableError
+from resolute.errors import DeadlineError, UnavailableError
 from resolute.rpc.connection_causes import connection_cause, is_broken_connection
 from resolute.rpc.interceptors import to_typed_error
 
@@ -28,6 +28,7 @@ CUT = "Stream removed (Data frame with END_STREAM flag received)"
         ("Ssl handshake failed: SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted"),
         ("FD shutdown; connect: No route to host (113)", "the network has no way there"),
         ("Socket closed", "it closed the connection"),
+        ("Trying to connect an http1.x server (HTTP status 400)", "what answers there is no gRPC service"),
         (RESET, "the connection behind a proxy broke"),
         (CUT, "the connection behind a proxy broke"),
         ("something new", "the connection failed"),
@@ -40,11 +41,12 @@ def test_a_cause_is_named_without_internals(details: str, cause: str) -> None:
 class _Reset(grpc.RpcError):
     """What grpcio raises for a stream that a proxy resets, or ends without a status."""
 
-    def __init__(self, details: str) -> None:
+    def __init__(self, details: str, code: grpc.StatusCode = grpc.StatusCode.UNKNOWN) -> None:
         self._details = details
+        self._code = code
 
     def code(self) -> grpc.StatusCode:
-        return grpc.StatusCode.UNKNOWN
+        return self._code
 
     def details(self) -> str:
         return self._details
@@ -58,6 +60,13 @@ def test_a_stream_that_a_proxy_ends_counts_as_a_broken_connection(details: str) 
     error = to_typed_error(_Reset(details), "proxy:8443")
     assert isinstance(error, UnavailableError)
     assert "the connection behind a proxy broke" in str(error)
+
+
+@pytest.mark.parametrize("details", ["Deadline Exceeded", "Stream removed (Deadline Exceeded)"])
+def test_a_call_that_took_too_long_says_of_whom_and_what_to_do(details: str) -> None:
+    error = to_typed_error(_Reset(details, grpc.StatusCode.DEADLINE_EXCEEDED), "host:1")
+    assert isinstance(error, DeadlineError)
+    assert str(error) == "host:1 did not answer in time; see whether its machine is overloaded, then repeat"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,9 @@ class Handlers(ClusterHandlers, ExplanationHandlers):
             metric="accuracy", random=search_spec_pb2.RandomMethod(max_trials=3, max_length=4)
         )
         config = {"searcher": {"name": "random", "max_length": {"epochs": 4}}}
-        return experiments_service_pb2.ValidateConfigResponse(config=to_value(config), search=spec)
+        return experiments_service_pb2.ValidateConfigResponse(
+            config=to_value(config), search=spec, warnings=["a value is doubtful"]
+        )
 
     async def GetExperiment(self, request: Any, _context: Any) -> Any:
         self._enter("GetExperiment")

@@ -28,6 +28,9 @@ _OWN_HELP = {
     "doctor": "Diagnose problems of the cluster of this machine.",
 }
 
+OF_THIS_MACHINE = frozenset(_OWN_HELP)
+"""Commands about the cluster in the home, whatever address is given."""
+
 
 @dataclass(frozen=True)
 class PluginCommand(LazyCommand):

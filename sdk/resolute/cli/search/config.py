@@ -60,4 +60,6 @@ def checked_search(
     checked = settings.services().experiments.validate(text, template=template)
     if checked.search is None:
         raise UnimplementedError("this cluster is too old to preview a search; upgrade it")
+    for warning in checked.warnings:
+        click.echo(f"warning: {warning}", err=True)
     return CheckedSearch(checked.search, checked.config["searcher"])

@@ -31,6 +31,7 @@ CERTIFICATE_NAME_VARIABLES = ("RESOLUTE_MASTER_CERT_NAME", "DET_MASTER_CERT_NAME
 """Environment variables with the name that the cluster's certificate must be for, if not the address's."""
 DEFAULT_PORT = 8080
 """Port of an address that names none."""
+_SCHEMES = frozenset({"", "http", "https"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,13 +188,15 @@ def parse_address(master: str) -> str:
     """Turns what people write, ``host``, ``host:port`` or a URL, into ``host:port``.
 
     Raises:
-        InvalidArgumentError: It names no host, or a port that is none.
+        InvalidArgumentError: It names no host, a port that is none, or a protocol that is not HTTP.
     """
     try:
         parts = urlsplit(master if "://" in master else f"//{master}")
-        host, port = parts.hostname, parts.port
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError as error:
         raise InvalidArgumentError(f"{master!r} is not an address ({error}); write HOST:PORT") from error
+    if scheme not in _SCHEMES:
+        raise InvalidArgumentError(f"{master!r} is not an address: write HOST:PORT, http://… or https://…")
     if not host:
         raise InvalidArgumentError(f"{master!r} names no host; write HOST:PORT")
     if ":" in host:

@@ -43,7 +43,9 @@ def test_addresses_are_taken_as_people_write_them(written: str, address: str) ->
     assert parse_address(written) == address
 
 
-@pytest.mark.parametrize("written", ["host:port", ":80", "http://", "host:99999", "[::1"])
+@pytest.mark.parametrize(
+    "written", ["host:port", ":80", "http://", "https://", "host:99999", "[::1", "ftp://host:1"]
+)
 def test_what_is_no_address_is_refused(written: str) -> None:
     with pytest.raises(InvalidArgumentError, match="write HOST:PORT"):
         parse_address(written)

@@ -163,7 +163,9 @@ def test_templates_are_kept_and_shown(cluster: ScriptedCluster, resolute: Comman
 
 
 def test_a_search_is_previewed(cluster: ScriptedCluster, resolute: CommandLine, code: Any) -> None:
-    text = resolute("preview-search", str(code / "const.yaml")).out
+    shown = resolute("preview-search", str(code / "const.yaml"))
+    text = shown.out
+    assert shown.err == "warning: a value is doubtful\n"
     assert "Search: random" in text
     assert "3 trials, 12 epochs in total if all go as planned" in text
     plan = json.loads(resolute("preview", str(code / "const.yaml"), "--json").out)
