@@ -306,7 +306,7 @@ $(VENV)/.engines: $(STAMP)
 
 # The engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
 # A sample of the calls in whose midst a launch is cut off; WHOLE=1 takes all.
-# Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/kubernetes.py).
+# Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/daemons/kubernetes.py).
 # Trainings by Horovod and DeepSpeed run where `make distributed` has installed those.
 # ENGINE=container, kubernetes, ray or slurm takes the tests of that one alone.
 engines: $(VENV)/.engines $(if $(ENGINE),,$(if $(CI),$(VENV)/.distributed))

@@ -15,7 +15,7 @@ import grpc
 import psutil
 from deployment.test_services_apart import deployed, start
 from deployment.units import UnitProcess, variables_of
-from support.postgres import new_postgres
+from support.databases.postgres import new_postgres
 
 from benchmarks.embedded import processor_seconds_of
 from resolute.contracts.calls.tls import ClientTls

@@ -14,9 +14,9 @@ import hypothesis
 import pytest
 from support import backends
 from support.logs import plain_logs
-from support.sampling import Sample, SampledRun
-from support.site_packages import UnchangedSitePackages
-from support.slow_tests import SlowTestNotes
+from support.suite.sampling import Sample, SampledRun
+from support.suite.site_packages import UnchangedSitePackages
+from support.suite.slow_tests import SlowTestNotes
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

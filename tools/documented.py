@@ -115,7 +115,7 @@ def targets() -> list[str]:
 def page_tests() -> list[str]:
     """The files of tests of `make test` that run blocks of pages from the pages themselves."""
     found = subprocess.run(
-        ["git", "grep", "--files-with-matches", "from support.page_commands import", "--", "tests/e2e"],
+        ["git", "grep", "--files-with-matches", "from support.pages.commands import", "--", "tests/e2e"],
         cwd=ROOT,
         check=True,
         capture_output=True,

@@ -27,7 +27,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from support.slurm import SlurmCluster, running_slurm
+from support.daemons.slurm import SlurmCluster, running_slurm
 from support.waiting import wait_until
 
 from benchmarks.embedded import Embedded, embedded

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from support.browser import browser_page
+from support.pages.browser import browser_page
 
 from benchmarks.page._figures import INTERACTION_MS, PAINT_MS, Figure, Sample
 from resolute_gateway.requirements import BUILT

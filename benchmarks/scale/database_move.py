@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.postgres import new_postgres
+from support.databases.postgres import new_postgres
 from support.waiting import wait_until
 
 from benchmarks.scale.long_queue import submit_all

@@ -41,8 +41,8 @@ import grpc
 import psutil
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.service_queries import channel_to
-from support.clean_ending import end_cleanly
-from support.postgres import crashable_postgres
+from support.databases.postgres import crashable_postgres
+from support.processes.clean_ending import end_cleanly
 from support.services.logs import columns, line
 
 from benchmarks.apart import apart

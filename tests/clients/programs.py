@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from support.page_commands import ROOT
+from support.pages.commands import ROOT
 
 _CLIENTS = ROOT / "clients"
 

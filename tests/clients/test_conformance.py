@@ -19,9 +19,9 @@ from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller, make_world
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
-from support.conformance import compare
-from support.contract_methods import path
-from support.outcomes import Outcome, answered, ended, failed
+from support.calls.conformance import compare
+from support.calls.contract_methods import path
+from support.calls.outcomes import Outcome, answered, ended, failed
 from support.services.gateway import gateway
 from support.services.in_process import serving
 

@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 from clients.programs import SCENARIOS
-from support.page_commands import ROOT
+from support.pages.commands import ROOT
 
 SOURCE = ROOT / "clients/typescript"
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 
 import pytest
-from support.page_commands import ROOT
+from support.pages.commands import ROOT
 
 _BLOCK = re.compile(r"^<!-- (clients/\S+) -->\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHOWN = _BLOCK.findall((ROOT / "docs/clients.md").read_text())

@@ -17,7 +17,7 @@ import pytest
 from blake3 import blake3
 from clients.programs import SCENARIOS
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.page_commands import ROOT
+from support.pages.commands import ROOT
 from support.services.gateway import need_http
 from support.services.gateway_process import GatewayProcess
 from support.services.scripted_grpc import scripted_grpc

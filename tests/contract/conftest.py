@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from support.postgres import database_url, postgres_server
+from support.databases.postgres import database_url, postgres_server
 
 __all__ = ["database_url", "postgres_server"]

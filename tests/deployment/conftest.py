@@ -1,5 +1,5 @@
 """The server of PostgreSQL that the services of a deployment share."""
 
-from support.postgres import postgres_server
+from support.databases.postgres import postgres_server
 
 __all__ = ["postgres_server"]

@@ -21,9 +21,9 @@ import yaml
 from deployment.units import UnitProcess, read_unit, replace_all
 from faults.harness.cluster_processes import Role, processes_of
 from support.certificates import Authority
-from support.page_commands import ROOT, blocks_of
+from support.databases.postgres import PostgresServer
+from support.pages.commands import ROOT, blocks_of
 from support.ports import free_port
-from support.postgres import PostgresServer
 from support.waiting import wait_until
 
 SERVICES = ("searcher", "metrics", "logs", "checkpoints", "experiments", "preemption")

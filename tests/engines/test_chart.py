@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from support.backends import need_module
-from support.kubernetes import KubernetesCluster, documented_rules
+from support.daemons.kubernetes import KubernetesCluster, documented_rules
 
 need_module("helm_python", remedy="`make engines` installs it")
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from support.backends import need_module
+from support.daemons.kubernetes import KubernetesCluster
+from support.daemons.slurm import SlurmCluster
 from support.engines.nodes import Nodes, nodes_of_kubernetes, nodes_of_podman, nodes_of_slurm
 from support.engines.several_nodes import EXAMPLES, need_layer, stops_goes_on_and_survives
-from support.kubernetes import KubernetesCluster
-from support.slurm import SlurmCluster
 
 LAYERS = pytest.mark.parametrize("layer", EXAMPLES)
 VICTIMS = pytest.mark.parametrize("victim", [0, 1])

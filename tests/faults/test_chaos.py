@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from faults.harness.chaos import TRIALS, run_seed
-from support.sampling import Sample
+from support.suite.sampling import Sample
 
 
 @pytest.mark.integration

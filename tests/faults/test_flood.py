@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.sampling import Sample
+from support.suite.sampling import Sample
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2

@@ -17,7 +17,7 @@ from pathlib import Path
 import grpc
 import pytest
 from support.certificates import Authority
-from support.page_commands import ROOT
+from support.pages.commands import ROOT
 from support.ports import free_port
 from support.waiting import wait_until
 

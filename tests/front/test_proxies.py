@@ -23,10 +23,10 @@ import yaml
 from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller, make_world
 from front.proxies import KINDS, Proxy, proxy
-from support.call_ways import ByGrpc, ByHttp, Way
+from support.calls.conformance import compare
+from support.calls.ways import ByGrpc, ByHttp, Way
 from support.certificates import Authority
 from support.clusters.all_services import CONFIG
-from support.conformance import compare
 from support.services.gateway import GatewayClient, gateway
 from support.services.in_process import Running, serving
 

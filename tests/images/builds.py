@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.containers import Podman
-from support.page_commands import ROOT
+from support.daemons.containers import Podman
+from support.pages.commands import ROOT
 
 _PREFIX = "localhost/resolute-test-"
 _SECONDS = 3000.0

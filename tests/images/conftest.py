@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from compose_demo.images import Images, build_missing
-from support.containers import Podman
-from support.page_commands import ROOT
+from support.daemons.containers import Podman
+from support.pages.commands import ROOT
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

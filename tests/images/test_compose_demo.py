@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from support.backends import missing
-from support.containers import Podman
-from support.page_commands import ROOT
+from support.daemons.containers import Podman
+from support.pages.commands import ROOT
 from support.waiting import wait_until
 
 _PROGRAM = ROOT / "tools/compose_demo/run.py"

@@ -14,8 +14,8 @@ from compose_demo import engine
 from compose_demo.cluster import ComposeCluster
 from compose_demo.images import STAND_INS, Images
 from support.backends import missing
-from support.containers import Podman
-from support.page_commands import ROOT, blocks_of
+from support.daemons.containers import Podman
+from support.pages.commands import ROOT, blocks_of
 
 _COMPOSE = ROOT / ".cache/compose-demo/bin/podman-compose"
 _SECONDS = 1200.0

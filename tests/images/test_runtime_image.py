@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from compose_demo.images import Images
 from support.backends import need_module
-from support.containers import Podman
+from support.daemons.containers import Podman
+from support.daemons.kubernetes import KubernetesCluster, running_kubernetes
 from support.engines.image import IMAGE, root_file_system
 from support.engines.session import cleared, engine_session, scenario, seen
-from support.kubernetes import KubernetesCluster, running_kubernetes
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 

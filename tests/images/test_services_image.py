@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from compose_demo.images import Images
 from images.builds import Built, build_from_nothing
-from support.containers import Podman
-from support.page_commands import ROOT
+from support.daemons.containers import Podman
+from support.pages.commands import ROOT
 from support.ports import free_port
 from support.waiting import wait_until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from compose_demo.images import Images
-from support.containers import Podman
+from support.daemons.containers import Podman
 
 _FILES = {
     "hooked.py": "INSTALLED = True\n",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.page_commands import ROOT, blocks_of
+from support.pages.commands import ROOT, blocks_of
 
 REPOSITORY = "https://github.com/resolute-train/resolute"
 INSTALLS = re.compile(r"^(?:\S*/)?(pip install '(?:\.|resolute-train).*?) *(?:#.*)?$", re.MULTILINE)

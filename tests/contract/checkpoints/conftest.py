@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute_serving.database.engine import create_engine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import sqlalchemy as sa
-from support.postgres import PostgresServer
+from support.databases.postgres import PostgresServer
 
 from resolute.client.connection.home import Home
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, Owner, State

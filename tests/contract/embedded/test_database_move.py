@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from support.crash_points import CrashPoints, kill_at_step, steps_of
-from support.old_home import restore_home
+from support.databases.postgres import PostgresServer
+from support.history.old_home import restore_home
 from support.ports import free_port
-from support.postgres import PostgresServer
+from support.processes.crash_points import CrashPoints, kill_at_step, steps_of
 
 from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from support.engines import contract, session
 from support.engines.session import ALLOCATION
-from support.page_commands import file_of
+from support.pages.commands import file_of
 
 from resolute_engines.kit.run_directories.container import containers_in
 

@@ -16,7 +16,7 @@ from contract.experiments.accounts.test_statements import statements
 from contract.experiments.lifecycle.test_lifecycle import NOTHING_SEALED, NOW, Store, experiment_row
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as pb2

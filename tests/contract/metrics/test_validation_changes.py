@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from contract.experiments.accounts.test_statements import statements
-from support.postgres import PostgresServer
+from support.databases.postgres import PostgresServer
 from support.services.metrics import Metrics, blocks_of, metrics_on
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api

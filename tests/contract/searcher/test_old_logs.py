@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from google.protobuf.json_format import ParseDict
-from support.old_home import recorded_decisions, restore_database, restore_home
-from support.postgres import PostgresServer
+from support.databases.postgres import PostgresServer
+from support.history.old_home import recorded_decisions, restore_database, restore_home
 from support.services.searcher import Searcher, SearchSession, run, searcher
 
 from resolute.api.searcher.v1 import event_pb2, reason_pb2

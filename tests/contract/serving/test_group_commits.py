@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from support.postgres import PostgresServer
+from support.databases.postgres import PostgresServer
 
 from resolute_serving.database.engine import Database
 

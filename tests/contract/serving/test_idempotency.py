@@ -13,8 +13,8 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from contract.serving.databases import open_database
 from sqlalchemy.engine import Connection
+from support.calls.request_messages import message_type
 from support.clocks import ManualClock
-from support.request_messages import message_type
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError
 from resolute_serving.context import Role, User, current_principal

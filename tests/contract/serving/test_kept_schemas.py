@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import sqlalchemy as sa
-from support.databases import migrate
-from support.postgres import PostgresServer
+from support.databases.postgres import PostgresServer
+from support.databases.prepared import migrate
 
 from resolute_serving.database.engine import create_engine
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
-from support.postgres import PostgresServer
-from support.silent_proxy import silent_proxy
+from support.daemons.silent_proxy import silent_proxy
+from support.databases.postgres import PostgresServer
 from support.waiting import wait_until
 
 from resolute.contracts.clock import SYSTEM_CLOCK

@@ -7,7 +7,7 @@ import asyncio
 import sqlalchemy as sa
 from contract.serving.databases import open_database
 from sqlalchemy.engine import Connection
-from support.postgres import PostgresServer
+from support.databases.postgres import PostgresServer
 
 METADATA = sa.MetaData()
 NAMES = sa.Table("names", METADATA, sa.Column("name", sa.String(10), primary_key=True))

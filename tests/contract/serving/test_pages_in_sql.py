@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from contract.serving.databases import open_database
 from sqlalchemy.engine import Connection
-from support.request_messages import message_type
+from support.calls.request_messages import message_type
 
 from resolute.errors import InvalidArgumentError
 from resolute_serving.pagination import MAX_PAGE_BYTES, Ordering, encode_token

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.page_commands import ROOT, run_script, script_of
+from support.pages.commands import ROOT, run_script, script_of
 
 PAGE = "docs/launch.md"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.backends import need_module
 from support.ports import free_port
-from support.sampling import Sample
+from support.suite.sampling import Sample
 from support.training.exactness import PROGRAMS
 
 TESTS = Path(__file__).resolve().parents[2]

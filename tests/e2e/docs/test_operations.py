@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import embedded
-from support.page_commands import blocks_of
+from support.pages.commands import blocks_of
 from support.ports import free_port
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations.md"

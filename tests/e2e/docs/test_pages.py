@@ -15,9 +15,9 @@ import pytest
 from support.engines.contract import EngineContract, TokenContract
 from support.old_cluster.content import Content
 from support.old_cluster.master import OldMaster, serving_old_master
-from support.page_commands import ROOT, blocks_of, run_script, script_of
+from support.pages.commands import ROOT, blocks_of, run_script, script_of
 from support.ports import free_port
-from support.sampling import Sample
+from support.suite.sampling import Sample
 
 pytestmark = pytest.mark.timeout(1000)
 NEEDS_HTTP = pytest.mark.skipif(sys.hexversion < 0x030B0000, reason="HTTP needs Python 3.11")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.page_commands import ROOT, blocks_of, run_script, script_of
+from support.pages.commands import ROOT, blocks_of, run_script, script_of
 
 pytestmark = pytest.mark.timeout(1000)
 

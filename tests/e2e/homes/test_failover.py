@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster
-from support.page_commands import blocks_of
+from support.databases.postgres import PostgresServer, postgres_server
+from support.pages.commands import blocks_of
 from support.ports import free_port
-from support.postgres import PostgresServer, postgres_server
-from support.suspension import suspend
+from support.processes.suspension import suspend
 from support.waiting import wait_until
 
 from resolute.contracts.run.lock import is_locked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.old_home import packed_homes, unpack_home
-from support.postgres import PostgresServer, postgres_server
+from support.databases.postgres import PostgresServer, postgres_server
+from support.history.old_home import packed_homes, unpack_home
 
 __all__ = ["postgres_server"]
 PAUSED = ("asha", "optuna", "random")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.old_home import packed_homes, restore_home, unpack_home
+from support.history.old_home import packed_homes, restore_home, unpack_home
 
 from resolute.client import Determined
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster
-from support.old_version import CHECKOUT, has_revision, install
+from support.history.old_version import CHECKOUT, has_revision, install
 from support.waiting import wait_until
 
 VERSIONS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import embedded
-from support.otlp import collector
+from support.daemons.otlp import collector
 from support.waiting import wait_until
 
 CONFIG = """

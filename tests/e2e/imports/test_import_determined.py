@@ -19,7 +19,7 @@ from support.old_cluster.content import CLUSTER_ID, Content, checkpoint_id
 from support.old_cluster.going_on import weights_after
 from support.old_cluster.master import OldMaster, serving_old_master
 from support.old_cluster.snapshot import snapshot
-from support.sampling import Sample
+from support.suite.sampling import Sample
 
 from resolute.client import Client
 from resolute.client.remote.experiments import ExperimentFilter

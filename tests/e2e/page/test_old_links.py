@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import browser_page, need_browser
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.old_cluster.content import Content
 from support.old_cluster.master import OldMaster, serving_old_master
+from support.pages.browser import browser_page, need_browser
 from support.services.gateway import need_http
 
 need_http()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from support.browser import assert_accessible, browser_page, need_browser
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.pages.browser import assert_accessible, browser_page, need_browser
 from support.services.gateway import need_http
 
 need_http()

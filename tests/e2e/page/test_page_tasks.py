@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import assert_accessible, browser_page, need_browser
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.pages.browser import assert_accessible, browser_page, need_browser
 from support.services.gateway import need_http
 from support.waiting import wait_until
 

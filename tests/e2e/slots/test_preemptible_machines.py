@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.embedded import EmbeddedCluster
-from support.metadata_server import metadata_server
+from support.daemons.metadata_server import metadata_server
 from support.waiting import wait_until
 
 from resolute.contracts.files.atomic_files import read_json

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import embedded
-from support.otlp import collector
-from support.page_commands import ROOT
+from support.daemons.otlp import collector
+from support.pages.commands import ROOT
 from support.waiting import wait_until
 
 CONFIG = """

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from support.clusters.embedded import EmbeddedCluster
-from support.site_packages import changed_files, installed_files
+from support.suite.site_packages import changed_files, installed_files
 from wire.hooks.installs import make_wheel
 
 CONFIG = """

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 from support.clusters.embedded import EmbeddedCluster
-from support.containers import Podman
+from support.daemons.containers import Podman
 from support.engines.image import IMAGE
 from support.engines.podman import podman_service
 from support.ports import free_port

@@ -26,7 +26,7 @@ from support.engines.image import IMAGE
 from support.engines.podman import PodmanService
 from support.engines.session import ALLOCATION, SECONDS, TRAIN, cleared, engine_session, scenario, seen, until
 from support.engines.submissions import Submissions
-from support.page_commands import yaml_of
+from support.pages.commands import yaml_of
 
 from resolute.errors import DeadlineError, QuotaError, UnavailableError
 from resolute_engines.container.client import DockerApi

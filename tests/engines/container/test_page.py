@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.engines.container_service import ContainerService
 from support.engines.image import IMAGE
-from support.page_commands import blocks_of, run_script, script_of
+from support.pages.commands import blocks_of, run_script, script_of
 from support.ports import free_port
 
 PAGE = "docs/containers.md"

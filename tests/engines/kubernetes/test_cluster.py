@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.backends import need_module
 from support.clusters.embedded import EmbeddedCluster
-from support.kubernetes import KubernetesCluster
+from support.daemons.kubernetes import KubernetesCluster
 from support.ports import free_port
 from support.waiting import wait_until
 

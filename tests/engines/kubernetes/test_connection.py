@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
+from support.daemons.kubernetes import UNBOUND_TOKEN, documented_rules
 from support.engines.pod_groups import (
     WAITS,
     Place,
     until,
 )
-from support.kubernetes import UNBOUND_TOKEN, documented_rules
 
 from resolute.errors import (
     FailedPreconditionError,

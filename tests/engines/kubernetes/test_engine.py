@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.backends import need_module
+from support.daemons.kubernetes import KubernetesCluster
 from support.engines.contract import BacklogContract, EngineContract, LinesContract, QueueContract
 from support.engines.session import (
     ALLOCATION,
@@ -26,8 +27,7 @@ from support.engines.session import (
     until,
 )
 from support.engines.submissions import Submissions
-from support.kubernetes import KubernetesCluster
-from support.page_commands import yaml_of
+from support.pages.commands import yaml_of
 from support.ports import free_port
 
 from resolute.errors import InvalidArgumentError, UnavailableError

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from support.daemons.kubernetes import KubernetesCluster
 from support.engines.pod_groups import (
     PODS,
     WAITS,
@@ -16,7 +17,6 @@ from support.engines.pod_groups import (
     in_state,
     until,
 )
-from support.kubernetes import KubernetesCluster
 
 from resolute.errors import (
     DeadlineError,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from support.backends import missing, need_module
-from support.kubernetes import KubernetesCluster
-from support.page_commands import blocks_of, run_script, script_of
+from support.daemons.kubernetes import KubernetesCluster
+from support.pages.commands import blocks_of, run_script, script_of
 from support.ports import free_port
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from support.daemons.kubernetes import KubernetesCluster
 from support.engines.pod_groups import (
     PODS,
     WAITS,
@@ -18,7 +19,6 @@ from support.engines.pod_groups import (
     look_at,
     until,
 )
-from support.kubernetes import KubernetesCluster
 
 from resolute_engines.kubernetes.client import KubernetesClient
 from resolute_engines.kubernetes.connection import ExpiredError, KubernetesApi

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.page_commands import blocks_of, run_script, script_of
-from support.ray import PYTHON, RayCluster
+from support.daemons.ray import PYTHON, RayCluster
+from support.pages.commands import blocks_of, run_script, script_of
 
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Status

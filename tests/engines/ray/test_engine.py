@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from support.clusters.control_plane import ControlPlane, control_plane
+from support.daemons.ray import CPUS, PYTHON, RayCluster
 from support.engines.contract import BacklogContract, EngineContract, LinesContract, QueueContract
 from support.engines.session import (
     ALLOCATION,
@@ -29,7 +30,6 @@ from support.engines.session import (
     until,
 )
 from support.engines.submissions import Submissions
-from support.ray import CPUS, PYTHON, RayCluster
 from support.waiting import wait_until_async
 
 from resolute.contracts.files.atomic_files import read_json

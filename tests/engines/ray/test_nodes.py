@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.daemons.ray import PYTHON, RayCluster, running_ray
 from support.engines.nodes import Nodes
 from support.engines.several_nodes import stops_goes_on_and_survives
-from support.ray import PYTHON, RayCluster, running_ray
 
 from resolute_engines.settings import FILE_NAME
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from support.clocks import ManualClock
 from support.clusters.control_plane import ControlPlane
+from support.daemons.slurm import SlurmCluster, running_slurm
+from support.daemons.slurm_accounting import SlurmAccounting
+from support.daemons.ssh import running_login
 from support.engines.session import ALLOCATION, TRAIN, cleared, engine_session, scenario, seen, until
 from support.engines.slurm import SlurmUnderTest
-from support.slurm import SlurmCluster, running_slurm
-from support.slurm_accounting import SlurmAccounting
-from support.ssh import running_login
 from support.waiting import wait_until
 
 from resolute.errors import UnavailableError

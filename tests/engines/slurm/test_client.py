@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.slurm import NODES, SlurmCluster
+from support.daemons.slurm import NODES, SlurmCluster
 from support.waiting import wait_until
 
 from resolute.errors import DeadlineError, FailedPreconditionError, InvalidArgumentError, UnavailableError

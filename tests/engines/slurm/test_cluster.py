@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.slurm import NODES, SlurmCluster
+from support.daemons.slurm import NODES, SlurmCluster
 from support.waiting import wait_until
 
 from resolute_engines.settings import FILE_NAME

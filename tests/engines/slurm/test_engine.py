@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.control_plane import ControlPlane
+from support.daemons.slurm import NODES, SlurmCluster
 from support.engines.contract import (
     BacklogContract,
     EngineContract,
@@ -29,7 +30,6 @@ from support.engines.session import (
 )
 from support.engines.slurm import SlurmUnderTest
 from support.engines.submissions import Submissions
-from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until_async
 
 from resolute.errors import FailedPreconditionError, UnavailableError

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.daemons.slurm import NODES, SlurmCluster
+from support.daemons.ssh import LoginServer, running_login
 from support.engines.session import ALLOCATION, cleared, engine_session, scenario, seen
 from support.engines.slurm import SlurmUnderTest
-from support.slurm import NODES, SlurmCluster
-from support.ssh import LoginServer, running_login
 from support.waiting import wait_until
 
 from resolute.errors import DeadlineError, FailedPreconditionError, UnavailableError

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from support.slurm import NODES, SlurmCluster
+from support.daemons.slurm import NODES, SlurmCluster
 
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Status

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 from support.backends import missing
-from support.page_commands import blocks_of, run_script, script_of
+from support.daemons.slurm import NODES, SlurmCluster
+from support.pages.commands import blocks_of, run_script, script_of
 from support.ports import free_port
-from support.slurm import NODES, SlurmCluster
 
 PAGE = "docs/slurm.md"
 EVERYWHERE = "0.0.0.0"

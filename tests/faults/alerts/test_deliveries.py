@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.alert_receivers import SECRET, Receivers, receivers
 from support.services.experiments_context import context
 from support.waiting import wait_until, wait_until_async

@@ -14,7 +14,7 @@ import pytest
 from faults.checkpoints.upload_process import SIZES, content
 from support.clusters.trial_cluster import Trial
 from support.object_stores.s3 import S3Server, parts_in
-from support.sampling import Sample
+from support.suite.sampling import Sample
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api

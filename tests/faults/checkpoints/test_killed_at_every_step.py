@@ -21,12 +21,12 @@ from typing import Any, Protocol
 import pytest
 import urllib3
 from support.clocks import ManualClock
-from support.crash_points import CrashPoints, kill_at_step, run_in_child, steps_of
 from support.object_stores.s3 import S3Server, parts_in
 from support.object_stores.servers import ObjectServer, object_server
-from support.sampling import Sample
+from support.processes.crash_points import CrashPoints, kill_at_step, run_in_child, steps_of
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
 from support.services.retention import expire
+from support.suite.sampling import Sample
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute.contracts.object_stores import azure, s3

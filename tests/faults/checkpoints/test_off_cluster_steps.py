@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.crash_points import CrashPoints, kill_at_step, run_in_child, steps_of
 from support.object_stores.s3 import S3Server
-from support.sampling import Sample
+from support.processes.crash_points import CrashPoints, kill_at_step, run_in_child, steps_of
+from support.suite.sampling import Sample
 
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.object_stores.s3 import S3Bucket

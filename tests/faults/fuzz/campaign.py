@@ -38,10 +38,10 @@ from faults.fuzz.mutations import corrupt, mutate, with_surrogates
 from faults.fuzz.ways import Way, by_broken_http, by_broken_http2, by_connect, by_grpc, by_grpc_web
 from faults.fuzz.world import Caller, World, make_world
 from google.protobuf.descriptor import MethodDescriptor
-from support.clean_ending import end_cleanly
-from support.contract_methods import methods, path
+from support.calls.contract_methods import methods, path
+from support.databases.postgres import new_postgres
 from support.passwords import make_hashes_cheap
-from support.postgres import new_postgres
+from support.processes.clean_ending import end_cleanly
 from support.services.gateway import gateway
 from support.services.in_process import serving
 

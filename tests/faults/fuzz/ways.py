@@ -17,7 +17,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
-from support.contract_methods import path
+from support.calls.contract_methods import path
 
 from resolute_gateway.rpc.procedure import DEFAULT_DEADLINE
 

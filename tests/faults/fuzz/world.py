@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import yaml
 from google.protobuf.message_factory import GetMessageClass
-from support.contract_methods import methods, path
+from support.calls.contract_methods import methods, path
 from support.services.in_process import Running
 
 from resolute.api.checkpoints.v1 import storage_pb2

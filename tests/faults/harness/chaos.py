@@ -31,7 +31,7 @@ from faults.harness.reference import ReferenceRun, undisturbed
 from faults.harness.service_queries import channel_to, log_of, replay, search
 from faults.harness.submission import shared_directory, submit
 from faults.harness.tally import Tally
-from support.clean_ending import end_cleanly
+from support.processes.clean_ending import end_cleanly
 
 from resolute.errors import ResoluteError
 from resolute_searcher.identifiers import trial_id

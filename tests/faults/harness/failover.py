@@ -30,8 +30,8 @@ from faults.harness.new_home import in_new_home
 from faults.harness.service_queries import channel_to, problems_of
 from faults.harness.tally import Tally
 from faults.harness.watched_threads import WatchedThread
-from support.clean_ending import end_cleanly
-from support.suspension import suspend
+from support.processes.clean_ending import end_cleanly
+from support.processes.suspension import suspend
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2

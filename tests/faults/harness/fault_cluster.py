@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from faults.harness.engines.engine import FaultEngine, Place
 from faults.harness.engines.local import LocalEngine
 from support.clusters.embedded import EmbeddedCluster
+from support.databases.postgres import CrashablePostgres, crashable_postgres
 from support.object_stores.s3 import S3Server, own_s3_server
 from support.ports import free_port
-from support.postgres import CrashablePostgres, crashable_postgres
 
 from resolute.client.connection.home import Home
 from resolute_embedded.home.state_directory import StateDirectory

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.clean_ending import end_cleanly
 from support.clusters.embedded import embedded
+from support.processes.clean_ending import end_cleanly
 from support.waiting import wait_until
 
 from resolute.client import Client, Experiment

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from faults.harness.fault_cluster import FaultCluster
 from sqlalchemy.engine import make_url
+from support.daemons.silent_proxy import SilentProxy, silent_proxy
+from support.databases.postgres import crashable_postgres
 from support.object_stores.s3 import own_s3_server
-from support.postgres import crashable_postgres
-from support.silent_proxy import SilentProxy, silent_proxy
 from support.waiting import wait_until
 
 _SECONDS = 300.0

@@ -25,7 +25,7 @@ from faults.harness.held_experiment import HeldExperiment
 from faults.harness.new_home import in_new_home
 from faults.harness.service_queries import channel_to, problems_of, reports_of
 from faults.harness.tally import Tally
-from support.clean_ending import end_cleanly
+from support.processes.clean_ending import end_cleanly
 from support.waiting import wait_until
 
 ENGINES = ("container", "slurm", "kubernetes")

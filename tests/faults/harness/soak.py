@@ -24,8 +24,8 @@ from typing import Any
 import psutil
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.service_queries import address_of, channel_to
-from support.clean_ending import end_cleanly
 from support.clusters.embedded import EmbeddedCluster
+from support.processes.clean_ending import end_cleanly
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import run_pb2, trials_service_pb2_grpc

@@ -17,10 +17,10 @@ from faults.metrics.evidence import check, drain
 from faults.metrics.programs import value_at
 from faults.metrics.test_kills import Trainer, environment, last_in
 from support.clocks import ManualClock
+from support.databases.postgres import crashable_postgres
 from support.file_systems import small_file_system
-from support.postgres import crashable_postgres
-from support.sampling import Sample
 from support.services.killable_process import ServiceProcess, some_run
+from support.suite.sampling import Sample
 
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher

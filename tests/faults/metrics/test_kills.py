@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from faults.metrics.evidence import check, drain
-from support.sampling import Sample
 from support.services.killable_process import ServiceProcess, some_run
+from support.suite.sampling import Sample
 
 from resolute.spool.reader import SpoolReader
 from resolute_serving.context import TrialRun

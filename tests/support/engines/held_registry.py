@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from support.containers import Podman
+from support.daemons.containers import Podman
 
 _NAME = "held"
 _CONF = """\

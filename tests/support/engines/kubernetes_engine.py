@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
+from support.daemons.kubernetes import KubernetesCluster
 from support.engines.session import spec_of
-from support.kubernetes import KubernetesCluster
 
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.kubernetes.connection import KubernetesApi

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.daemons.kubernetes import KubernetesCluster
+from support.daemons.slurm import SlurmCluster
 from support.engines.image import IMAGE
 from support.engines.podman import podman_service
-from support.kubernetes import KubernetesCluster
 from support.ports import free_port
-from support.slurm import SlurmCluster
 from support.waiting import wait_until
 
 from resolute_engines.container.request import CLUSTER

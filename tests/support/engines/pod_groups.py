@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from support.backends import need_module
-from support.kubernetes import HOST_POD
+from support.daemons.kubernetes import HOST_POD
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 

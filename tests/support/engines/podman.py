@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.containers import Podman
+from support.daemons.containers import Podman
 from support.engines.image import IMAGE, root_file_system
 from support.waiting import wait_until
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
+from support.daemons.slurm import SlurmCluster
+from support.daemons.ssh import LoginServer
 from support.engines.session import spec_of
-from support.slurm import SlurmCluster
-from support.ssh import LoginServer
 
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity

@@ -9,7 +9,7 @@ import sys
 import uuid
 
 from support.ports import free_port
-from support.suspension import suspend
+from support.processes.suspension import suspend
 
 SERVICES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.ports import free_port
 from support.static_keys import StaticKeys
 

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller
-from support.browser import browser_page, need_browser
+from support.pages.browser import browser_page, need_browser
 from support.services.access import calls
 from support.services.gateway import gateway
 from support.services.in_process import Running, serving

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support.page_commands import ROOT
+from support.pages.commands import ROOT
 
 
 @pytest.mark.parametrize("name", ["resolute", "resolute.client", "resolute.cli.main"])

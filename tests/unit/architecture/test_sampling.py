@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.sampling import Sample
-from support.slow_tests import SlowTestNotes, slow_tests
+from support.suite.sampling import Sample
+from support.suite.slow_tests import SlowTestNotes, slow_tests
 
 SUITE = """
 import pytest

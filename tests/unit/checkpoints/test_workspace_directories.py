@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.crash_points import CrashPoints, kill_at_step, steps_of
+from support.processes.crash_points import CrashPoints, kill_at_step, steps_of
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, PermissionDeniedError
 from resolute_checkpoints.blobs.factory import StoreFactory

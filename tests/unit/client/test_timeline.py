@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from support.otlp import collector
+from support.daemons.otlp import collector
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, run_pb2, trial_pb2, trial_transition_pb2

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from compose_demo.stages import STAGES
 from image_build.rootfs import USER
-from support.page_commands import blocks_of
+from support.pages.commands import blocks_of
 
 from resolute_embedded.apart.environment import FILES_VARIABLE
 from resolute_embedded.apart.preparation import prepare

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sampling import Sample
+from support.suite.sampling import Sample
 from support.training import keras_models
 from support.training.exactness import PROGRAMS, WITH_DEEPSPEED, table
 from support.training.integrations import (

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 
 import pytest
-from support.reference_examples import (
+from support.pages.reference_examples import (
     CLIENT,
     OTHER_LIBRARIES,
     WITHOUT_CLUSTER,

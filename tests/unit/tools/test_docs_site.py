@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from docs_site import archives, build, command_line, config_fields, contract, pages, python_api  # noqa: E402
-from support.contract_methods import methods  # noqa: E402
+from support.calls.contract_methods import methods  # noqa: E402
 
 import resolute.core  # noqa: E402
 

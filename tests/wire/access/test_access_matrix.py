@@ -12,8 +12,8 @@ from typing import Any
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from support.calls.contract_methods import methods, path
 from support.clusters.tenants import Tenant, Tenants, tenants
-from support.contract_methods import methods, path
 from wire.access import expected
 from wire.access.requests import request_of
 

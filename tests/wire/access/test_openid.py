@@ -14,7 +14,7 @@ from typing import Any
 import jwt
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from support.openid_provider import CLIENT, Provider, openid_provider
+from support.daemons.openid_provider import CLIENT, Provider, openid_provider
 from support.services.access import Calls, calls
 from support.services.in_process import Running, serving
 

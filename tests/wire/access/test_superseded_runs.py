@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
+from support.calls.contract_methods import methods, path
 from support.clusters.tenants import Tenant, Tenants, tenants
-from support.contract_methods import methods, path
 from wire.access.requests import request_of
 from wire.access.test_access_matrix import outcome
 

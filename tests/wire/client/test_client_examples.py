@@ -10,7 +10,7 @@ import pytest
 import structlog
 from support.clusters.tenants import tenants
 from support.logs import plain_logs
-from support.reference_examples import CLIENT, run_examples
+from support.pages.reference_examples import CLIENT, run_examples
 
 from resolute import client
 from resolute_serving.context import Role, User

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.other_clusters import other_clusters, services_of
-from support.otlp import collector
+from support.daemons.otlp import collector
 
 from resolute.cli.main import run as run_command
 from resolute.client.insight.span_export import SpanExport

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.trial_cluster import Trial
-from support.sampling import Sample
+from support.suite.sampling import Sample
 
 SCRIPT = Path(__file__).with_name("trainer_that_forks.py")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.clusters.trial_cluster import Trial
 from support.object_stores.s3 import S3Server
-from support.sampling import Sample
+from support.suite.sampling import Sample
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types

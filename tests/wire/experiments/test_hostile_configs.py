@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.clusters.all_services import all_services
-from support.worker_processes import worker_processes
+from support.processes.workers import worker_processes
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc, trials_service_pb2

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller, make_world
-from support.call_ways import ByHttp, ByPython, Way
-from support.conformance import compare
+from support.calls.conformance import compare
+from support.calls.ways import ByHttp, ByPython, Way
 from support.services.gateway import gateway
 from support.services.in_process import serving
 

@@ -12,7 +12,7 @@ import pytest
 from faults.fuzz.bases import Bases
 from faults.fuzz.world import World
 from google.protobuf import json_format
-from support.contract_methods import methods, path
+from support.calls.contract_methods import methods, path
 from support.services.gateway import gateway, need_http
 
 from resolute.api.checkpoints.v1 import storage_pb2

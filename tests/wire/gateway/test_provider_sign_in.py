@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from support.odd_provider import silent_provider
-from support.openid_provider import CLIENT, Provider, openid_provider
+from support.daemons.odd_provider import silent_provider
+from support.daemons.openid_provider import CLIENT, Provider, openid_provider
 from support.services.gateway import CLUSTER, GatewayClient, gateway
 from support.services.in_process import serving
 from support.waiting import wait_until_async

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from support.clusters.control_plane import ControlPlane, control_plane
 from support.clusters.supervisors import Supervised, supervised
-from support.sampling import Sample
-from support.site_packages import changed_files, installed_files
+from support.suite.sampling import Sample
+from support.suite.site_packages import changed_files, installed_files
 from wire.hooks.installs import make_wheel
 
 SHOW = """

@@ -7,7 +7,7 @@ from typing import Any
 
 from support.clusters.control_plane import control_plane
 from support.clusters.supervisors import supervised
-from support.metadata_server import metadata_server
+from support.daemons.metadata_server import metadata_server
 from support.ports import free_port
 from wire.launch.test_run_endings import COOPERATIVE
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from support.processes.workers import worker_processes
 from support.services.searcher import Player, Searcher, SearchSession, adaptive, run, searcher, spec
-from support.worker_processes import worker_processes
 
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb

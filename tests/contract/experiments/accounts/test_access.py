@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import experiment_row
 from sqlalchemy.engine import Connection, Engine
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.errors import (
     AlreadyExistsError,

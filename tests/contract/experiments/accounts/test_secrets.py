@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import Store
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import secrets_service_pb2 as pb2

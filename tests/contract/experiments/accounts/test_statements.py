@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, experiment_row, run_row
 from sqlalchemy.engine import Connection, Engine
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import (

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from sqlalchemy.engine import Connection
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.api.searcher.v1 import action_pb2, reason_pb2
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidConfigError

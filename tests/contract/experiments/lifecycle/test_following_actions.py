@@ -13,7 +13,7 @@ import pytest
 from contract.experiments.lifecycle.test_lifecycle import Store
 from contract.experiments.runs.test_exit_policy import NoMachines
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context, copy_nothing, judge_nothing
 
 from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute_experiments.guard import guarded_trials
 from resolute_experiments.guard.action import BadReport, settle

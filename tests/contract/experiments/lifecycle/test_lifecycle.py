@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.api.experiments.v1.experiments_service_pb2 import ListExperimentsRequest
 from resolute.api.searcher.v1 import action_pb2

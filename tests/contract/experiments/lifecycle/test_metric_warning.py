@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, summary_pb2
 from resolute.api.searcher.v1 import event_pb2, searcher_service_pb2

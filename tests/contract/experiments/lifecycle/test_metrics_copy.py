@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, validation_pb2
 from resolute_experiments.lifecycle.metrics_copy import MetricsCopy

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store, experiment_row
 from sqlalchemy.engine import Connection
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.errors import IllegalTransitionError, QuotaError
 from resolute_experiments.accounts.store import projects, workspaces

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.access import Calls, Scenario
 from support.services.in_process import Running
 

@@ -11,7 +11,7 @@ import pytest
 from contract.experiments.lifecycle.test_lifecycle import NOW, experiment_row
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import experiment_pb2

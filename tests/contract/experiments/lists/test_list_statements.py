@@ -12,7 +12,7 @@ from contract.experiments.accounts.test_statements import EVERYTHING, FEW, MANY,
 from contract.experiments.lifecycle.test_lifecycle import NOW, experiment_row
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import experiments_service_pb2, jobs_service_pb2, trials_service_pb2

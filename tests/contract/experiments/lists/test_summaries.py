@@ -12,7 +12,7 @@ from contract.experiments.lifecycle.test_lifecycle import NOW
 from contract.experiments.lists.test_list_statements import FIRST, fill
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2

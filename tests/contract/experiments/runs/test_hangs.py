@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from contract.experiments.lifecycle.test_lifecycle import NOW, Store
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2

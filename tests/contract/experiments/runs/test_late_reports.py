@@ -13,7 +13,7 @@ import pytest
 from contract.experiments.lifecycle.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.experiments_context import context, copy_nothing, judge_nothing
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2

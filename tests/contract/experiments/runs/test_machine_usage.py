@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from contract.experiments.lifecycle.test_lifecycle import Store
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.api.experiments.v1.allocations_service_pb2 import ReportMachineUsageRequest
 from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage

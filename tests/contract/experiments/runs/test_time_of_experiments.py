@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from contract.experiments.lifecycle.test_lifecycle import Store, run_row
 from sqlalchemy.engine import Connection
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute_experiments.store import runs, trials
 from resolute_serving.database.engine import create_engine

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.engine import Connection, Engine
-from support.databases import migrate
+from support.databases.prepared import migrate
 
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidArgumentError
 from resolute_experiments.accounts.store import projects

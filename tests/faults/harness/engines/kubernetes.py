@@ -13,7 +13,7 @@ from typing import Any
 
 from faults.harness.cluster_processes import Role
 from faults.harness.engines.engine import Kill, Place
-from support.kubernetes import KubernetesCluster, running_kubernetes
+from support.daemons.kubernetes import KubernetesCluster, running_kubernetes
 
 from resolute_engines.kubernetes.pods import CONTAINER
 from resolute_engines.kubernetes.request import ALLOCATION_LABEL

@@ -16,7 +16,7 @@ from typing import Any
 
 from faults.harness.cluster_processes import Role, running
 from faults.harness.engines.engine import Kill, Place
-from support.ray import PYTHON, RayCluster, running_ray
+from support.daemons.ray import PYTHON, RayCluster, running_ray
 
 from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import UnavailableError

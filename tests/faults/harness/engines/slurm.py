@@ -14,7 +14,7 @@ from typing import Any
 
 from faults.harness.cluster_processes import Role, running
 from faults.harness.engines.engine import Kill, Place
-from support.slurm import NODES, SlurmCluster, running_slurm
+from support.daemons.slurm import NODES, SlurmCluster, running_slurm
 
 from resolute.contracts.processes import ProcessIdentity
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.clocks import ManualClock
-from support.odd_provider import odd_provider
+from support.daemons.odd_provider import odd_provider
 
 from resolute.client.connection import device_flow
 from resolute.contracts.calls import openid

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 from support.clocks import ManualClock
-from support.metadata_server import metadata_server
+from support.daemons.metadata_server import metadata_server
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_launch.machine.probe import MetadataProbe

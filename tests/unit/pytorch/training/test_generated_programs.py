@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sampling import Sample
+from support.suite.sampling import Sample
 from support.training.generated import FURTHER, LOADING, Generated, Program, programs
 from support.training.pauses import Run, train_in_parts
 from support.training.trials import equal, local_context, state_of

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 from support.clocks import ManualClock
-from support.databases import migrate
+from support.databases.prepared import migrate
 from support.services.searcher import adaptive, run
 
 from resolute.errors import ConflictError, ResoluteError, UnavailableError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.message_factory import GetMessageClass
-from support import contract_methods
+from support.calls import contract_methods
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.experiments.v1 import allocations_service_pb2 as allocations

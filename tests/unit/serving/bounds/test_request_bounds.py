@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from support.contract_methods import methods, path
+from support.calls.contract_methods import methods, path
 
 from resolute.api.common.v1 import value_pb2
 from resolute.api.experiments.v1 import access_service_pb2 as access

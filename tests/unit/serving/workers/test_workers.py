@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 import pytest
+from support.processes.workers import worker_processes
 from support.waiting import wait_until
-from support.worker_processes import worker_processes
 
 from resolute.errors import QuotaError, UnavailableError
 from resolute_serving.workers.pool import MAX_WAITING_OF_CALLER, WorkerPool

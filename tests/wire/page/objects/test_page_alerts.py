@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.access import calls
 from support.services.alert_receivers import SECRET, receivers
 from support.services.gateway import need_http

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.access import calls
 from support.services.gateway import need_http
 from support.services.page_editor import write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.gateway import need_http
 from support.services.metrics import block
 from support.services.page_visit import Visit, visit_page

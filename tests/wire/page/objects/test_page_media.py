@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.gateway import need_http
 from support.services.page_visit import MARKUP, Visit, visit_page
 

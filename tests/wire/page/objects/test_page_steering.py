@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.access import calls
 from support.services.gateway import need_http
 from support.services.page_editor import write

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.gateway import need_http
 from support.services.page_visit import MARKUP, Visit, visit_page
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import assert_accessible
+from support.pages.browser import assert_accessible
 from support.services.access import calls
 from support.services.gateway import need_http
 from support.services.page_visit import Visit, visit_page

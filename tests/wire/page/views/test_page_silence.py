@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import assert_accessible_everywhere
+from support.pages.browser import assert_accessible_everywhere
 from support.services.gateway import need_http
 from support.services.gateway_process import GatewayProcess
 from support.services.page_visit import BEST, MARKUP, Visit, visit_page

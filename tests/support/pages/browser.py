@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from support.backends import missing
-from support.firefox import PROGRAM as FIREFOX
-from support.firefox import firefox
+from support.pages.firefox import PROGRAM as FIREFOX
+from support.pages.firefox import firefox
 
 PATIENCE_MS = 60_000
 IN_FIREFOX = os.environ.get("RESOLUTE_TEST_BROWSER") == "firefox"
 """Whether tests of the page run in Firefox and not in Chromium; `make page-in-firefox` sets it."""
 SCREENS = ((1440, 900), (1024, 768), (390, 844))
 """Widths and heights of a screen, a small one, and a phone."""
-AXE = Path(__file__).parents[2] / "services/gateway/web/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).parents[3] / "services/gateway/web/node_modules/axe-core/axe.min.js"
 
 
 def need_browser(built: Path) -> None:

@@ -33,8 +33,8 @@ async def firefox(playwright: Any, folder: Path) -> AsyncIterator[Any]:
         folder: Gets the program that playwright starts.
     """
     program = folder / "firefox"
-    tests = Path(__file__).parents[1]
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={tests} exec {sys.executable} -m support.firefox "$@"\n')
+    tests = Path(__file__).parents[2]
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={tests} exec {sys.executable} -m support.pages.firefox "$@"\n')
     program.chmod(0o755)
     browser = await playwright.firefox.launch(channel="moz-firefox", executable_path=str(program))
     try:

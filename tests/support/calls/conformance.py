@@ -12,9 +12,9 @@ from faults.fuzz.world import Caller, World
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
-from support.call_ways import ByGrpc, Way
-from support.contract_methods import methods, path
-from support.outcomes import Outcome
+from support.calls.contract_methods import methods, path
+from support.calls.outcomes import Outcome
+from support.calls.ways import ByGrpc, Way
 
 from resolute_serving.auth.policy.permissions import PERMISSIONS
 

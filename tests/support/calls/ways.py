@@ -15,8 +15,8 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import ErrorInfo
-from support.contract_methods import path
-from support.outcomes import Outcome, answered, ended, failed_by_grpc, failed_by_http
+from support.calls.contract_methods import path
+from support.calls.outcomes import Outcome, answered, ended, failed_by_grpc, failed_by_http
 from support.services.gateway import GatewayClient
 
 from resolute.contracts.calls.tls import ClientTls

@@ -1,7 +1,7 @@
 """Runs a random part of what is too slow to be run whole each time.
 
 Where no test, file or folder is named, tests that are marked ``sampled(k)`` run ``k`` of their cases; of slow
-tests one in eight runs, and of long ones one in sixteen (`support.slow_tests`); a test that exists for
+tests one in eight runs, and of long ones one in sixteen (`support.suite.slow_tests`); a test that exists for
 several databases runs on one of them. Loops over ``sample.of(cases, k)`` always take ``k``. A seed, new in
 each run and shown in pytest's header, decides which. ``--whole`` runs everything.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest
-from support.slow_tests import name_of, slow_tests
+from support.suite.slow_tests import name_of, slow_tests
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ import httpx2
 from support.backends import missing
 from support.waiting import wait_until
 
-INSTALLED = Path(__file__).parents[2] / ".cache" / "oidc-provider"
+INSTALLED = Path(__file__).parents[3] / ".cache" / "oidc-provider"
 CLIENT = "resolute"
 _LISTENING = re.compile(r"^listening at (\S+)\n", re.MULTILINE)
 _PROGRAM = Path(__file__).with_name("openid_provider.mjs")

@@ -21,8 +21,8 @@ import psutil
 import psycopg
 import pytest
 from psycopg import sql
-from support import kept_schemas
 from support.backends import missing
+from support.databases import kept_schemas
 from support.ports import free_port
 
 _START_SECONDS = 180

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import psutil
 from support.backends import missing
+from support.daemons.slurm_accounting import PROGRAMS as ACCOUNTING_PROGRAMS
+from support.daemons.slurm_accounting import SlurmAccounting
 from support.ports import free_port
-from support.slurm_accounting import PROGRAMS as ACCOUNTING_PROGRAMS
-from support.slurm_accounting import SlurmAccounting
-from support.suspension import suspend
+from support.processes.suspension import suspend
 from support.waiting import wait_until
 
 NODES = 4

@@ -11,7 +11,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 _PACKAGES = ("sdk", "launchers", "engines", "services/*")
 _COMMAND = "#!{python}\nimport sys\n\nfrom resolute.cli.main import main\n\nsys.exit(main())\n"
 

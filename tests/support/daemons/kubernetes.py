@@ -27,11 +27,11 @@ from urllib.request import Request, urlopen
 import psutil
 import yaml
 from support.backends import missing
-from support.page_commands import yaml_of
-from support.suspension import suspend
+from support.pages.commands import yaml_of
+from support.processes.suspension import suspend
 from support.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VARIABLE = "RESOLUTE_TEST_KUBE"
 HOST_POD: Mapping[str, Any] = {
     "spec": {

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "home_before_0_1_0"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "home_before_0_1_0"
 _HOME = "/srv/resolute-home"
 """Where the home lay when its databases were written."""
 

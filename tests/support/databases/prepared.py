@@ -8,9 +8,9 @@ from contextlib import closing
 from typing import Any
 
 from sqlalchemy.engine import Engine
-from support import kept_schemas
-from support.postgres import binaries
-from support.revisions import require_revisions
+from support.databases import kept_schemas
+from support.databases.postgres import binaries
+from support.databases.revisions import require_revisions
 
 from resolute_serving.database import migrations
 

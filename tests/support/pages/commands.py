@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.typed_answers import run_at_terminal
+from support.calls.typed_answers import run_at_terminal
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _COMMANDS = r"(?:^<!-- not run: (?P<reason>.+?) -->\n)?^```(?:bash|sh|shell)\n(?P<code>.*?)^```$"
 _FILE = r"^<!-- file: (?P<name>\S+) -->\n```\w+\n(?P<text>.*?)^```$"
 _BLOCK = re.compile(f"{_COMMANDS}|{_FILE}", re.MULTILINE | re.DOTALL)
