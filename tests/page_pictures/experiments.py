@@ -25,13 +25,15 @@ SEARCH = 3
 _PATIENCE = 900.0
 
 
-def train_all(folder: Path, environment: Mapping[str, str]) -> None:
+def train_all(folder: Path, environment: Mapping[str, str], *, alerts_to: str) -> None:
     """Submits all of them, and returns when the search has ended and others still wait.
 
     Args:
         folder: Where configs are written.
         environment: Names the cluster.
+        alerts_to: URL that takes alerts, as Slack does.
     """
+    _set_alerts(folder, environment, alerts_to)
     single = {"name": "single", **_ACCURACY, "max_length": {"epochs": 6}}
     asha = {"name": "adaptive_asha", **_ACCURACY, "max_length": {"epochs": 16}, "max_trials": 16}
     submissions: tuple[Mapping[str, Any], ...] = (
@@ -62,6 +64,14 @@ def train_all(folder: Path, environment: Mapping[str, str]) -> None:
         _submit(folder, environment, {"name": name, **long})
     _run(environment, "experiment", "kill", str(SEARCH + 6))
     _run(environment, "command", "run", "--detach", "sleep 100000")
+
+
+def _set_alerts(folder: Path, environment: Mapping[str, str], url: str) -> None:
+    path = folder / "alerts.yaml"
+    endpoint = {"name": "team", "type": "slack", "url": url}
+    rules = [{"on": "experiment", "states": ["ERROR", "COMPLETED"], "to": ["team"]}]
+    path.write_text(yaml.safe_dump({"endpoints": [endpoint], "rules": rules}))
+    _run(environment, "alert", "set", str(path))
 
 
 def _register_best(environment: Mapping[str, str]) -> None:

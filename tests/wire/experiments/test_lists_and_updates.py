@@ -147,6 +147,7 @@ def test_what_people_write_of_a_trial_is_updated_by_mask_and_etag(tmp_path: Path
             got = await service.trials.GetTrial(trials_service_pb2.GetTrialRequest(trial=key))
             killed = await service.trials.KillTrial(trials_service_pb2.KillTrialRequest(trial=key))
             assert (got.trial.notes, killed.trial.notes) == ("kept", ""), "only where one is asked for"
+            assert (got.trial.killed, killed.trial.killed) == (False, True)
 
     asyncio.run(body())
 

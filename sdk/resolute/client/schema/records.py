@@ -93,8 +93,6 @@ class ExperimentRecord:
     """Of all its trials that run, together; None until that is known, and unless it runs."""
     checkpoint_directories: tuple[str, ...] = ()
     """Where its runs kept checkpoints and event files, beside the storage of its config; empty in lists."""
-    killed: bool = False
-    """Whether it is CANCELED because it was killed."""
 
     @property
     def shown_state(self) -> str:

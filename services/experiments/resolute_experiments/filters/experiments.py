@@ -17,20 +17,6 @@ from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.schema import experiments, trials
 from resolute_serving.database.text_search import any_element, contains
 
-_STOPPING = frozenset(state.value for state in ExperimentState if state.value.startswith("STOPPING"))
-_STATES = {
-    # What takes more than the column of the state has no value here.
-    "running": frozenset[str](),
-    "active": frozenset({ExperimentState.ACTIVE.value}),
-    "paused": frozenset({ExperimentState.PAUSED.value}),
-    "stopping": _STOPPING,
-    "completed": frozenset({ExperimentState.COMPLETED.value}),
-    "canceled": frozenset[str](),
-    "killed": frozenset[str](),
-    "failed": frozenset({ExperimentState.ERROR.value}),
-    "error": frozenset({ExperimentState.ERROR.value}),
-    "deleted": frozenset({ExperimentState.DELETED.value}),
-}
 _RUNNING = (TrialState.STARTING, TrialState.RUNNING, TrialState.STOPPING)
 _TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 _PREFIXES = ("validation/", "metrics.", "metric.")
@@ -93,7 +79,7 @@ def _fields(asking: Asking) -> Fields:
             "name": fields.text(columns.name),
             "description": fields.text(columns.description),
             "notes": fields.text(columns.notes),
-            "state": _state,
+            "state": fields.choice(_states()),
             "label": _label,
             "owner": _owner(asking.caller),
             "user": _owner(asking.caller),
@@ -148,18 +134,25 @@ def _some_trial(condition: Condition) -> Condition:
     )
 
 
-def _state(asked: Comparison) -> Condition:
-    word = asked.value.lower()
-    if word == "canceled":
-        canceled = experiments.c.state == ExperimentState.CANCELED.value
-        return fields.truth(sa.and_(canceled, sa.not_(experiments.c.killed)))(asked)
-    if word == "killed":
-        return fields.truth(experiments.c.killed)(asked)
-    if word != "running":
-        return fields.choice(experiments.c.state, _STATES)(asked)
-    active = experiments.c.state == ExperimentState.ACTIVE.value
-    running = sa.and_(active, _some_trial(trials.c.state.in_([state.value for state in _RUNNING])))
-    return fields.truth(running)(asked)
+def _states() -> dict[str, Condition]:
+    """What each word for a state means."""
+    active = _is_in(ExperimentState.ACTIVE)
+    return {
+        "running": sa.and_(active, _some_trial(trials.c.state.in_([state.value for state in _RUNNING]))),
+        "active": active,
+        "paused": _is_in(ExperimentState.PAUSED),
+        "stopping": _is_in(*(state for state in ExperimentState if state.value.startswith("STOPPING"))),
+        "completed": _is_in(ExperimentState.COMPLETED),
+        "canceled": sa.and_(_is_in(ExperimentState.CANCELED), sa.not_(experiments.c.killed)),
+        "killed": experiments.c.killed,
+        "failed": _is_in(ExperimentState.ERROR),
+        "error": _is_in(ExperimentState.ERROR),
+        "deleted": _is_in(ExperimentState.DELETED),
+    }
+
+
+def _is_in(*states: ExperimentState) -> Condition:
+    return experiments.c.state.in_([state.value for state in states])
 
 
 def _owner(caller: str) -> fields.Field:

@@ -70,25 +70,13 @@ def text(column: sa.ColumnElement[Any]) -> Field:
     return compare
 
 
-def choice(column: sa.ColumnElement[Any], words: Mapping[str, frozenset[str]]) -> Field:
-    """A field that holds one of some values, which people name by words."""
+def choice(conditions: Mapping[str, Condition]) -> Field:
+    """A field that has one of some values, each of which a word names."""
 
     def compare(asked: Comparison) -> Condition:
-        values = words.get(asked.value.lower())
-        if values is None or asked.operator not in {"=", "!="}:
-            raise asked.wrong(f"compare it by = or != with one of {', '.join(words)}")
-        found = column.in_(sorted(values))
-        return found if asked.operator == "=" else sa.not_(found)
-
-    return compare
-
-
-def truth(condition: Condition) -> Field:
-    """A field that has the value that is asked for, or not."""
-
-    def compare(asked: Comparison) -> Condition:
-        if asked.operator not in {"=", "!="}:
-            raise asked.wrong("compare it by = or !=")
+        condition = conditions.get(asked.value.lower())
+        if condition is None or asked.operator not in {"=", "!="}:
+            raise asked.wrong(f"compare it by = or != with one of {', '.join(conditions)}")
         return condition if asked.operator == "=" else sa.not_(condition)
 
     return compare

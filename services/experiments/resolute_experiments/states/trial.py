@@ -128,7 +128,12 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
         Row(event=_E.STOP, before=_ENDED),
         Row(event=_E.CANCEL, before=_IDLE, after=_S.CANCELED, effects=(_F.NOTIFY_CANCELED, _F.END)),
         Row(event=_E.CANCEL, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
-        Row(event=_E.KILL, before=_IDLE, after=_S.CANCELED, effects=(_F.NOTIFY_CANCELED, _F.END)),
+        Row(
+            event=_E.KILL,
+            before=_IDLE,
+            after=_S.CANCELED,
+            effects=(_F.MARK_KILLED, _F.NOTIFY_CANCELED, _F.END),
+        ),
         Row(event=_E.KILL, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.MARK_KILLED, _F.KILL)),
         Row(
             event=_E.FAIL_UNSCHEDULABLE,
@@ -165,7 +170,12 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
             before=(_S.RUNNING, _S.ERROR),
             effects=(_F.END,),
         ),
-        Row(event=_E.UNMANAGED_RUN_KILLED, before=(_S.RUNNING,), after=_S.CANCELED, effects=(_F.END,)),
+        Row(
+            event=_E.UNMANAGED_RUN_KILLED,
+            before=(_S.RUNNING,),
+            after=_S.CANCELED,
+            effects=(_F.MARK_KILLED, _F.END),
+        ),
     ],
     remedies={
         _E.KILL: "it has ended already",

@@ -7,6 +7,7 @@ import { TrialSchema, TrialState } from "$gen/resolute/api/experiments/v1/trial_
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
 import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
 import { Describer } from "$src/search/describe";
+import { trialShown } from "$src/api/states";
 import { chosenValue, metricColumn, MOST_METRIC_COLUMNS, readMetricColumns } from "$src/columns/metricColumn";
 import { bestFirst, serverOrder, wantedCount } from "$src/experiment/ranking";
 import { allFailed, summary, withoutCurves } from "$src/experiment/summary";
@@ -58,6 +59,10 @@ describe("trials", () => {
     expect(summary(experiment, undefined)).toBe("Search random, 9 trials: 2 running, 7 completed.");
     const best = create(TrialSchema, { number: 4n, bestValidation: { value: 0.25, steps: 92n } });
     expect(summary(experiment, best)).toContain(" Best loss 0.25 by trial 4 at step 92.");
+    const canceled = { trialStateCounts: [{ state: TrialState.CANCELED, count: 2n }], trialCount: 2n };
+    const ended = [false, true].map((killed) => summary(create(ExperimentSchema, { ...canceled, killed }), undefined));
+    expect(ended).toEqual(["Search none, 2 trials: 2 canceled.", "Search none, 2 trials: 2 killed."]);
+    expect([false, true].map((killed) => trialShown({ state: TrialState.CANCELED, killed }).word)).toEqual(["canceled", "killed"]);
   });
 });
 

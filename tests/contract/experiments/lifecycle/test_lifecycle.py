@@ -303,7 +303,8 @@ def test_kill_goes_over_a_preemption_that_is_under_way(store: Store) -> None:
 def test_killing_a_trial_leaves_its_experiment_alone(store: Store) -> None:
     trial_id = store.create_trial()
     store.run(lambda c: commands.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
-    assert store.trial(trial_id).state is TrialState.CANCELED
+    killed = store.trial(trial_id)
+    assert (killed.state, killed.kill_requested) == (TrialState.CANCELED, True)
     assert store.experiment().state is ExperimentState.ACTIVE
     with pytest.raises(IllegalTransitionError, match="CANCELED"):
         store.run(lambda c: commands.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))

@@ -451,7 +451,7 @@ class ExperimentTotals(google.protobuf.message.Message):
     """Number of their trials."""
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExperimentTotals.StateCount]:
-        """Number of experiments in each state, without empty states."""
+        """Number of experiments in each state, without empty states. CANCELED can be there twice: with killed and without."""
 
     def __init__(
         self,

@@ -164,6 +164,7 @@ class Trial(google.protobuf.message.Message):
     LABELS_FIELD_NUMBER: builtins.int
     NOTES_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
+    KILLED_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -215,6 +216,10 @@ class Trial(google.protobuf.message.Message):
     """
     etag: builtins.str
     """Version for conditional updates, which changes with every UpdateTrial."""
+    killed: builtins.bool
+    """Whether it is CANCELED because a user killed it or its experiment. Trials killed before they ran, on versions
+    without this field, have it false.
+    """
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
         """The sampled hyperparameters: a map."""
@@ -316,9 +321,10 @@ class Trial(google.protobuf.message.Message):
         labels: collections.abc.Iterable[builtins.str] | None = ...,
         notes: builtins.str = ...,
         etag: builtins.str = ...,
+        killed: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "report_time", b"report_time", "reported_steps", b"reported_steps", "run_start_time", b"run_start_time", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "external_id", b"external_id", "hparams", b"hparams", "labels", b"labels", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "notes", b"notes", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "report_time", b"report_time", "reported_steps", b"reported_steps", "restarts", b"restarts", "revision", b"revision", "run", b"run", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "steps_per_second", b"steps_per_second", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "external_id", b"external_id", "hparams", b"hparams", "killed", b"killed", "labels", b"labels", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "notes", b"notes", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "report_time", b"report_time", "reported_steps", b"reported_steps", "restarts", b"restarts", "revision", b"revision", "run", b"run", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "steps_per_second", b"steps_per_second", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload

@@ -208,6 +208,7 @@ def trial_message(
         etag=etag_of(trial.edit_revision),
         run_seconds=times.ended_seconds,
         run_start_time=timestamp(times.started_at),
+        killed=trial.kill_requested and trial.state is TrialState.CANCELED,
     )
 
 

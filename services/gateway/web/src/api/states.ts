@@ -3,7 +3,7 @@
 import { ExperimentActivity, ExperimentKind, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { RunOutcome } from "$gen/resolute/api/experiments/v1/run_pb.js";
-import { TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { type Trial, TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 
 export type Tone = "running" | "waiting" | "done" | "failed" | "paused";
 export interface Shown {
@@ -63,7 +63,7 @@ const OUTCOME: Readonly<Record<number, Shown>> = {
 /** What an experiment does: its activity where there is one. */
 export const experimentShown = ({ state, activity, killed }: Pick<Experiment, "state"> & Partial<Pick<Experiment, "activity" | "killed">>): Shown =>
   (killed ? KILLED : (ACTIVITY[activity ?? 0] ?? EXPERIMENT[state])) ?? UNKNOWN;
-export const trialShown = (state: TrialState): Shown => TRIAL[state] ?? UNKNOWN;
+export const trialShown = ({ state, killed }: Pick<Trial, "state"> & Partial<Pick<Trial, "killed">>): Shown => (killed ? KILLED : TRIAL[state]) ?? UNKNOWN;
 export const outcomeShown = (outcome: RunOutcome): Shown => OUTCOME[outcome] ?? UNKNOWN;
 
 export const canPause = ({ state }: Experiment): boolean => state === ExperimentState.ACTIVE;

@@ -40,7 +40,7 @@ export function summary(experiment: Experiment, best: Trial | undefined): string
     experiment.trialStateCounts.reduce((sum, one) => sum + (states.includes(one.state) ? Number(one.count) : 0), 0);
   const counts = WORDS.map(([word, states]) => [inStates(states), word] as const)
     .filter(([number]) => number)
-    .map(([number, word]) => `${number} ${word}`);
+    .map(([number, word]) => `${number} ${experiment.killed && word === "canceled" ? "killed" : word}`);
   const total = count(experiment.trialCount, "trial");
   const found = best?.bestValidation?.value;
   const leader =

@@ -10,6 +10,8 @@ export interface Column {
   readonly isNumber?: boolean;
   /** Whether it is left out on narrow screens. */
   readonly isMinor?: boolean;
+  /** Whether it is left out on all but wide screens, unless somebody chose columns. */
+  readonly isWide?: boolean;
   /** The metric of which it shows a value; nothing for other columns. */
   readonly metric?: MetricColumn;
 }
@@ -22,16 +24,16 @@ export const COLUMNS: readonly Column[] = [
   { id: "state", label: "State", field: "state" },
   { id: "progress", label: "Progress", field: "progress" },
   { id: "left", label: "Left", isMinor: true },
-  { id: "rate", label: "Steps/s", isNumber: true, isMinor: true },
+  { id: "rate", label: "Steps/s", isNumber: true, isMinor: true, isWide: true },
   { id: BEST, label: "Best", field: "best_validation", isNumber: true, isMinor: true },
-  { id: "trials", label: "Trials", isNumber: true },
-  { id: "searcher", label: "Searcher", isMinor: true },
+  { id: "trials", label: "Trials", isNumber: true, isWide: true },
+  { id: "searcher", label: "Searcher", isMinor: true, isWide: true },
   { id: "owner", label: "Owner", field: "owner_name", isMinor: true },
   { id: "workspace", label: "Workspace", field: "workspace_name", isMinor: true },
   { id: "project", label: "Project", field: "project_name", isMinor: true },
   { id: "submitted", label: "Submitted", field: "create_time", isMinor: true },
   { id: "ended", label: "Ended", field: "end_time", isMinor: true },
-  { id: "duration", label: "Duration", isMinor: true },
+  { id: "duration", label: "Duration", isMinor: true, isWide: true },
 ];
 
 const HIDDEN_AT_FIRST = new Set(["workspace", "project", "ended"]);
