@@ -16,8 +16,13 @@ import click
 
 from resolute import errors
 from resolute.cli.options.settings import Settings
-from resolute.client.connection.endpoint import TOKEN_VARIABLE, NoClusterError
-from resolute.rpc.connection_causes import NOT_GRPC, TLS_MISMATCH
+from resolute.client.connection.endpoint import (
+    CERTIFICATE_VARIABLES,
+    TOKEN_VARIABLE,
+    Endpoint,
+    NoClusterError,
+)
+from resolute.rpc.connection_causes import CLOSED, NOT_GRPC, TLS_MISMATCH, UNTRUSTED
 
 _LISTS = {
     "workspace": "`resolute workspace list` lists all workspaces, `resolute workspace create` creates one",
@@ -152,13 +157,25 @@ def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
             return [f"  {sign_in}"]  # a file that is not there, or holds no token, is not worth naming
         return [f"  {endpoint.address} refused the token ({endpoint.token_origin}); {sign_in}"]
     if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):
-        if TLS_MISMATCH in str(error):
-            # gRPC names no side, but this one is known.
-            if endpoint.tls is None:
-                return [f"  the command asked without TLS: `-m https://{endpoint.address}` asks with it"]
-            return [f"  the command asked by TLS: `-m http://{endpoint.address}` asks without it"]
-        if NOT_GRPC in str(error) and not endpoint.http_url:
-            scheme = "http" if endpoint.tls is None else "https"
-            return [f"  if it is the address of the page, write `-m {scheme}://{endpoint.address}`"]
-        return [f"  {endpoint.remedy}"]
+        return [f"  {_of_connection(str(error), endpoint)}"]
     return []
+
+
+def _of_connection(message: str, endpoint: Endpoint) -> str:
+    """What to do about a failed connection; gRPC names no side that expects TLS, but this one is known."""
+    plain, by_tls = (f"`-m {scheme}://{endpoint.address}`" for scheme in ("http", "https"))
+    if TLS_MISMATCH in message:
+        if endpoint.tls is None:
+            return f"the command asked without TLS: {by_tls} asks with it"
+        return f"the command asked by TLS: {plain} asks without it"
+    if UNTRUSTED in message:
+        login = (
+            f"`resolute -m https://{endpoint.address} user login NAME` shows its fingerprint and trusts it"
+        )
+        return f"{login}; or name its authority in {CERTIFICATE_VARIABLES[0]}"
+    if NOT_GRPC in message and not endpoint.http_url:
+        page = plain if endpoint.tls is None else by_tls
+        return f"if it is the address of the page, write {page}"
+    if CLOSED in message and endpoint.tls is None:
+        return f"{endpoint.remedy}; if it expects TLS, {by_tls} asks with it"
+    return endpoint.remedy

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from resolute.client.connection.endpoint import named_master, names_user
+from resolute.client.connection.endpoint import named_master, names_user, parse_address
 from resolute.client.connection.home import HOME_VARIABLE, Home
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
@@ -78,6 +78,8 @@ class Preferences:
         """
         if check_key(key) == "output" and value and value not in OUTPUTS:
             raise InvalidArgumentError(f"output: found {value!r}; expected one of {', '.join(OUTPUTS)}")
+        if key == "server" and value:
+            parse_address(value)
         kept = {**self.all(), key: value}
         content = {name: text for name, text in kept.items() if text}
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TLS_MISMATCH = "one side expects TLS and the other does not"
 NOT_GRPC = "what answers there is no gRPC service"
+CLOSED = "it closed the connection"
+UNTRUSTED = "its certificate is not trusted"
 _CAUSES = (
     ("connection refused", "nothing listens there"),
     ("http2 header with status", NOT_GRPC),
@@ -14,16 +16,16 @@ _CAUSES = (
     ("certificate has expired", "its certificate has expired"),
     ("peer name", "its certificate is for another name"),
     ("hostname verification", "its certificate is for another name"),
-    ("certificate", "its certificate is not trusted"),
+    ("certificate", UNTRUSTED),
     ("handshake", TLS_MISMATCH),
     ("ssl", TLS_MISMATCH),
     ("no route to host", "the network has no way there"),
     ("network is unreachable", "the network has no way there"),
     ("timed out", "it does not answer"),
     ("timeout", "it does not answer"),
-    ("connection reset", "it closed the connection"),
-    ("socket closed", "it closed the connection"),
-    ("goaway", "it closed the connection"),
+    ("connection reset", CLOSED),
+    ("socket closed", CLOSED),
+    ("goaway", CLOSED),
     ("rst_stream", "the connection behind a proxy broke"),
     ("end_stream", "the connection behind a proxy broke"),
 )

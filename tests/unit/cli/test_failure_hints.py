@@ -12,7 +12,7 @@ from resolute.cli.options.settings import Settings
 from resolute.client.connection.endpoint import Endpoint
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import UnauthenticatedError, UnavailableError
-from resolute.rpc.connection_causes import NOT_GRPC, connection_cause
+from resolute.rpc.connection_causes import CLOSED, NOT_GRPC, UNTRUSTED, connection_cause
 
 
 @pytest.fixture
@@ -67,3 +67,21 @@ def test_the_port_of_the_page_has_advice_with_its_url(
     assert (
         explain(failed, settings) == f"error: {failed}\n  if it is the address of the page, write `-m {url}`"
     )
+
+
+def test_a_port_that_closes_the_connection_may_expect_tls(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = UnavailableError(f"cannot reach host:1 ({CLOSED})")
+    advice = "  start it; if it expects TLS, `-m https://host:1` asks with it"
+    assert explain(failed, settings) == f"error: {failed}\n{advice}"
+    endpoint = settings.endpoint()
+    assert endpoint is not None
+    monkeypatch.setattr(Settings, "endpoint", lambda _: replace(endpoint, tls=ClientTls()))
+    assert explain(failed, settings) == f"error: {failed}\n  start it"
+
+
+def test_a_certificate_that_is_not_trusted_has_two_ways_to_trust_it(settings: Settings) -> None:
+    said = str(explain(UnavailableError(f"cannot reach host:1 ({UNTRUSTED})"), settings))
+    assert "  `resolute -m https://host:1 user login NAME` shows its fingerprint" in said
+    assert said.endswith("or name its authority in RESOLUTE_MASTER_CERT")

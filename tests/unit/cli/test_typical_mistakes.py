@@ -58,6 +58,8 @@ COMMAND_LINES = {
     "run": "Missing argument 'SCRIPT'",
     "run nothere.py": "File 'nothere.py' does not exist",
     "config set srver x": "'srver' is not one of 'server', 'user', 'output'",
+    "config set server https://": "'https://' names no host; write HOST:PORT",
+    "config set server ftp://host": "is not an address: write HOST:PORT",
     "config set output xml": "output: found 'xml'; expected one of table, json, csv",
     "search simulate nothere.yaml": "cannot read the config nothere.yaml",
     "open": "`resolute up` starts one on this machine; -m HOST:PORT names another",
