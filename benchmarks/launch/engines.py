@@ -69,7 +69,7 @@ class Bare:
 
     def container(self, told: Path) -> None:
         """Runs a container, and waits for its end."""
-        from support.engines.image import IMAGE
+        from support.engines.containers.image import IMAGE
 
         folder = self._script.parent
         command = ["run", "--rm", "--user", "10001:10001", "--volume", f"{folder}:{folder}", IMAGE, "python3"]

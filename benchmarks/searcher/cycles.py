@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from support.services.platform_stub import PlatformStub
+from support.services.stand_ins.platform_stub import PlatformStub
 
 from benchmarks.standalone import Standalone, say, standalone
 from resolute.api.searcher.v1 import action_pb2 as action_pb

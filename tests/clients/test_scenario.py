@@ -19,8 +19,8 @@ from clients.programs import SCENARIOS
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.pages.commands import ROOT
 from support.services.gateway import need_http
-from support.services.gateway_process import GatewayProcess
-from support.services.scripted_grpc import scripted_grpc
+from support.services.processes.gateway import GatewayProcess
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 

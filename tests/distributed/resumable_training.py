@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from support.training.rank_processes import joined
+from support.training.ranks.processes import joined
 from support.training.trials import ScaledTrial, local_context, state_of
 
 from resolute.pytorch import Batch, Trainer

@@ -10,9 +10,9 @@ import pytest
 from support.daemons.kubernetes import KubernetesCluster, running_kubernetes
 from support.daemons.ray import RayCluster, running_ray
 from support.daemons.slurm import SlurmCluster, running_slurm
-from support.engines.container_engine import ContainerUnderTest
-from support.engines.docker import DockerService, running_docker
-from support.engines.podman import PodmanService, podman_service
+from support.engines.containers.docker import DockerService, running_docker
+from support.engines.containers.engine import ContainerUnderTest
+from support.engines.containers.podman import PodmanService, podman_service
 
 if TYPE_CHECKING:
     # It wants the library of Kubernetes, which other engines' tests do without.

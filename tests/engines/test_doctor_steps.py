@@ -9,9 +9,9 @@ import yaml
 from support.backends import need_module
 from support.daemons.kubernetes import UNBOUND_TOKEN, KubernetesCluster, documented_rules
 from support.daemons.slurm import NODES, SlurmCluster
-from support.engines.docker import running_docker
-from support.engines.image import IMAGE
-from support.engines.podman import podman_service
+from support.engines.containers.docker import running_docker
+from support.engines.containers.image import IMAGE
+from support.engines.containers.podman import podman_service
 from support.waiting import wait_until
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")

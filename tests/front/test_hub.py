@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from front.proxies import below_a_path
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import MARKUP, Visit, visit_page
 
 need_http()
 

@@ -10,7 +10,7 @@ from compose_demo.images import Images
 from support.backends import need_module
 from support.daemons.containers import Podman
 from support.daemons.kubernetes import KubernetesCluster, running_kubernetes
-from support.engines.image import IMAGE, root_file_system
+from support.engines.containers.image import IMAGE, root_file_system
 from support.engines.session import cleared, engine_session, scenario, seen
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")

@@ -452,8 +452,16 @@ class Client:
     ) -> Model:
         """Creates a model: a name under which checkpoints are kept as versions.
 
+        Args:
+            name: Its name, which no other model of the cluster has.
+            description: What it is for, as text.
+            metadata: Values by keys of the caller's own, which JSON can hold.
+            labels: Words by which models are listed.
+            workspace_name: The workspace that it belongs to; None for the cluster's default.
+
         Raises:
             AlreadyExistsError: The name is taken.
+            NotFoundError: There is no such workspace.
 
         Examples:
             >>> from resolute import client

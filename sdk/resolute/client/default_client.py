@@ -35,7 +35,16 @@ def login(
     cert_name: str | None = None,
     noverify: bool = False,
 ) -> None:
-    """Chooses the cluster and the user for the functions of this module; the arguments are ``Client``'s.
+    """Chooses the cluster and the user for the functions of this module.
+
+    Args:
+        master: The cluster's address; None for the one that ``Client`` uses.
+        user: Name of the user to act as; None for the one that ``Client`` uses.
+        password: Password of ``user``, which may be empty; None where a stored token does.
+        cert_path: PEM file of the authorities that sign the cluster's certificate; None for a connection
+            without TLS.
+        cert_name: Host name that the cluster's certificate must have, if it is not that of the address.
+        noverify: Has no effect: certificates are always verified.
 
     Raises:
         ValueError: The script is logged in already, perhaps because another function came first.

@@ -101,7 +101,13 @@ class TorchBatchProcessorContext(ReducerContext):
         yield self._storage_path
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Mapping[str, Any]) -> None:
-        """Reports metrics."""
+        """Reports metrics of the trial or task that runs this.
+
+        Args:
+            group: Name of the group, such as ``inference``.
+            steps_completed: The step at which they were measured.
+            metrics: Values by names.
+        """
         self._core.train.report_metrics(group, steps_completed, metrics)
 
     def report_task_using_model_version(self, model_version: Any) -> None:

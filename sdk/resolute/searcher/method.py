@@ -106,13 +106,20 @@ class SearchMethod(ABC):
 
     @abstractmethod
     def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]:
-        """Answers that a trial exists."""
+        """Answers that a trial exists, under the UUID of the ``Create`` that asked for it."""
 
     @abstractmethod
     def on_validation_completed(
         self, searcher_state: SearcherState, request_id: uuid.UUID, metric: Any, train_length: int
     ) -> list[Operation]:
-        """Answers that a trial trained to a length and validated."""
+        """Answers that a trial trained to a length and validated.
+
+        Args:
+            searcher_state: The state of the search with this event.
+            request_id: UUID of the trial.
+            metric: Value of the searcher's metric, as the trial reported it.
+            train_length: The length that it has trained in all, in the unit of the config.
+        """
 
     @abstractmethod
     def on_trial_closed(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]:
@@ -126,7 +133,13 @@ class SearchMethod(ABC):
     def on_trial_exited_early(
         self, searcher_state: SearcherState, request_id: uuid.UUID, exited_reason: ExitedReason
     ) -> list[Operation]:
-        """Answers that a trial left before it was closed."""
+        """Answers that a trial left before it was closed.
+
+        Args:
+            searcher_state: The state of the search with this event.
+            request_id: UUID of the trial.
+            exited_reason: Why it left.
+        """
 
     def save(
         self, searcher_state: SearcherState, path: str | os.PathLike[str], *, experiment_id: int
@@ -152,6 +165,9 @@ class SearchMethod(ABC):
 
         Returns:
             What the runner knows, and the experiment's number.
+
+        Raises:
+            ValueError: What was saved there belongs to no experiment.
         """
         state = SearcherState()
         state.from_dict(json.loads((Path(path) / STATE_FILE).read_text()))

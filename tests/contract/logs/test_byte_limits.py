@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.services.killable_process import some_run
 from support.services.logs import Logs, line, logs_on
+from support.services.processes.killable import some_run
 
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
 from support.services.in_process import serving
-from support.services.signal_source import SignalSource
+from support.services.stand_ins.signal_source import SignalSource
 from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.training.rank_processes import joined
+from support.training.ranks.processes import joined
 from support.training.trials import local_context, same, weights_of
 from torch import nn
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from support.training.rank_processes import VARIABLES, joined
+from support.training.ranks.processes import VARIABLES, joined
 from support.training.trials import (
     LineTrial,
     equal,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.training.rank_processes import finish
+from support.training.ranks.processes import finish
 
 SCRIPT = Path(__file__).with_name("exchange_option_ranks.py")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.training.kill_and_resume import assert_resume_is_exact
-from support.training.rank_processes import finish
+from support.training.ranks.processes import finish
 from support.training.trials import same
 
 SCRIPT = Path(__file__).with_name("pytorch_ranks.py")

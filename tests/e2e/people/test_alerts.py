@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.services.alert_receivers import SECRET, receivers
+from support.services.stand_ins.alert_receivers import SECRET, receivers
 from support.waiting import wait_until
 
 from resolute.contracts.files.atomic_files import read_json

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from support.clusters.control_plane import ControlPlane
-from support.engines.container_engine import CLUSTER, ContainerUnderTest
-from support.engines.container_service import ContainerService
-from support.engines.image import IMAGE
-from support.engines.podman import PodmanService
+from support.engines.containers.engine import CLUSTER, ContainerUnderTest
+from support.engines.containers.image import IMAGE
+from support.engines.containers.podman import PodmanService
+from support.engines.containers.service import ContainerService
 from support.engines.session import cleared, engine_session, scenario, seen
 from support.waiting import wait_until
 

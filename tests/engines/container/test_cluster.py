@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from support.clusters.embedded import EmbeddedCluster
 from support.daemons.containers import Podman
-from support.engines.image import IMAGE
-from support.engines.podman import podman_service
+from support.engines.containers.image import IMAGE
+from support.engines.containers.podman import podman_service
 from support.ports import free_port
 from support.waiting import wait_until
 

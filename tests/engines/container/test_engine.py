@@ -12,7 +12,11 @@ from typing import Any
 
 import psutil
 import pytest
-from support.engines.container_engine import CLUSTER, ContainerUnderTest, environment
+from support.engines.containers.docker import DockerService, running_docker
+from support.engines.containers.engine import CLUSTER, ContainerUnderTest, environment
+from support.engines.containers.held_registry import HeldRegistry, held_registry
+from support.engines.containers.image import IMAGE
+from support.engines.containers.podman import PodmanService
 from support.engines.contract import (
     BacklogContract,
     EngineContract,
@@ -20,10 +24,6 @@ from support.engines.contract import (
     LinesContract,
     TokenContract,
 )
-from support.engines.docker import DockerService, running_docker
-from support.engines.held_registry import HeldRegistry, held_registry
-from support.engines.image import IMAGE
-from support.engines.podman import PodmanService
 from support.engines.session import ALLOCATION, SECONDS, TRAIN, cleared, engine_session, scenario, seen, until
 from support.engines.submissions import Submissions
 from support.pages.commands import yaml_of

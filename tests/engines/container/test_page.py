@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from support.engines.container_service import ContainerService
-from support.engines.image import IMAGE
+from support.engines.containers.image import IMAGE
+from support.engines.containers.service import ContainerService
 from support.pages.commands import blocks_of, run_script, script_of
 from support.ports import free_port
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from support.databases.prepared import migrate
-from support.services.alert_receivers import SECRET, Receivers, receivers
 from support.services.experiments_context import context
+from support.services.stand_ins.alert_receivers import SECRET, Receivers, receivers
 from support.waiting import wait_until, wait_until_async
 
 from resolute.contracts.clock import SYSTEM_CLOCK

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.file_systems import small_file_system
 from support.object_stores.proxy import FINE, Disturbance, ProxyRequest, StoreProxy
-from support.training.rank_threads import rank_outcomes, written
+from support.training.ranks.threads import rank_outcomes, written
 
 from resolute.contracts.object_stores.factory import open_bucket
 from resolute.contracts.object_stores.location import BucketStorage

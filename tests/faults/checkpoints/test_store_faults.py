@@ -17,7 +17,7 @@ from support.clusters.trial_cluster import Trial
 from support.object_stores.direct_urls import DirectUrls
 from support.object_stores.proxy import FINE, Disturbance, ProxyBehaviour, ProxyRequest, StoreProxy
 from support.object_stores.s3 import S3Server, parts_in
-from support.training.rank_threads import rank_outcomes
+from support.training.ranks.threads import rank_outcomes
 from support.waiting import wait_until
 
 from resolute import core

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from faults.metrics.programs import value_at
-from support.services.killable_process import READER, ServiceProcess
+from support.services.processes.killable import READER, ServiceProcess
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub

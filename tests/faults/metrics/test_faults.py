@@ -19,7 +19,7 @@ from faults.metrics.test_kills import Trainer, environment, last_in
 from support.clocks import ManualClock
 from support.databases.postgres import crashable_postgres
 from support.file_systems import small_file_system
-from support.services.killable_process import ServiceProcess, some_run
+from support.services.processes.killable import ServiceProcess, some_run
 from support.suite.sampling import Sample
 
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub

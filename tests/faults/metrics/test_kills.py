@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from faults.metrics.evidence import check, drain
-from support.services.killable_process import ServiceProcess, some_run
+from support.services.processes.killable import ServiceProcess, some_run
 from support.suite.sampling import Sample
 
 from resolute.spool.reader import SpoolReader

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import pytest
-from support.clusters.command_processes import run_command
+from support.processes.commands import run_command
 
 from resolute.client import Client
 from resolute.client.connection.endpoint import MASTER_VARIABLES, TOKEN_VARIABLE

@@ -127,10 +127,10 @@ class Tenants:
 
 
 @asynccontextmanager
-async def tenants(tmp_path: Path, **options: Any) -> AsyncIterator[Tenants]:
+async def tenants(tmp_path: Path, *, role_seconds: float = 30.0) -> AsyncIterator[Tenants]:
     """Serves everything with two workspaces, alpha and beta, until the block ends."""
     key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
-    async with serving(BLUEPRINTS, tmp_path, key=key, **options) as running:
+    async with serving(BLUEPRINTS, tmp_path, key=key, role_seconds=role_seconds) as running:
         yield Tenants(running, await _tenant(running, "alpha"), await _tenant(running, "beta"))
 
 

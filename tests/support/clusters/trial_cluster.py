@@ -15,10 +15,10 @@ import grpc
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
-from support.services import workspaces
 from support.services.checkpoints import ANY_BUCKET
 from support.services.in_process import Running, serving
-from support.services.no_roles import NoRoles
+from support.services.stand_ins import workspaces
+from support.services.stand_ins.no_roles import NoRoles
 
 import resolute
 import resolute_metrics.blueprint

@@ -14,8 +14,8 @@ import torch
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.daemons.kubernetes import KubernetesCluster
 from support.daemons.slurm import SlurmCluster
-from support.engines.image import IMAGE
-from support.engines.podman import podman_service
+from support.engines.containers.image import IMAGE
+from support.engines.containers.podman import podman_service
 from support.ports import free_port
 from support.waiting import wait_until
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -77,9 +76,7 @@ class Running:
 class _OpenEnvironment(Environment):
     """An environment in which checkpoints may lie below any directory that a test likes."""
 
-    database_url: str = ""
-    """Database of a single blueprint; an SQLite file each by default."""
-    checkpoints_root: Path = Path("/")
+    checkpoints_root: Path
     """Below which directory scripts may place checkpoints."""
     starts_ahead: bool = False
     """Few tests have runs, and the imports of a supervisor parent cost more than most tests."""
@@ -104,7 +101,9 @@ async def serving(
     tls: ServerTls | None = None,
     peer_tls: ClientTls | None = None,
     gateway_key: str = "",
-    **environment: Any,
+    database_url: str = "",
+    checkpoints_root: Path = Path("/"),
+    role_seconds: float = 30.0,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -121,7 +120,9 @@ async def serving(
         tls: The certificate of the port; None for a plain one.
         peer_tls: How the services reach each other.
         gateway_key: By which a gateway may say who called it; empty for none.
-        environment: Other fields of the services' environment, such as ``database_url``.
+        database_url: Database of a single blueprint; empty for an SQLite file of each.
+        checkpoints_root: Below which directory scripts may place checkpoints.
+        role_seconds: How long services remember roles.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, cluster))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=token_clock)
@@ -135,7 +136,9 @@ async def serving(
         clock=clock,
         refusals=Refusals(clock),
         data_directory=tmp_path / "data",
-        **environment,
+        database_url=database_url,
+        checkpoints_root=checkpoints_root,
+        role_seconds=role_seconds,
     )
     services = [_create(blueprint, given, tmp_path) for blueprint in blueprints]
     keys = StaticKeys({signer.key_id: signer.public_key}, given.revoked)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from support.services.in_process import Running, serving
-from support.services.platform_stub import PlatformStub
+from support.services.stand_ins.platform_stub import PlatformStub
 
 from resolute.api.searcher.v1 import action_pb2 as action_pb
 from resolute.api.searcher.v1 import event_pb2 as event_pb

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from support.training import rank_processes
+from support.training.ranks import processes as rank_processes
 from support.training.trials import equal, newest_checkpoint
 
 SCRIPT = Path(__file__).parents[2] / "distributed" / "resumable_training.py"

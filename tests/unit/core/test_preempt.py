@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.training.rank_threads import rank_outcomes, rank_results
+from support.training.ranks.threads import rank_outcomes, rank_results
 
 from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.core import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.planted_nvml import DEVICE, plant
-from support.training.rank_threads import rank_results
+from support.training.ranks.threads import rank_results
 
 from resolute.contracts.spool.format import Media
 from resolute.core import DistributedContext, DummyDistributedContext, DummyProfilerContext, ProfilerContext

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from support.training.rank_threads import rank_outcomes, rank_results
+from support.training.ranks.threads import rank_outcomes, rank_results
 
 from resolute.core import (
     DistributedContext,

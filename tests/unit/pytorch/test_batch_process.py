@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.training.rank_threads import rank_results
+from support.training.ranks.threads import rank_results
 from torch.utils.data import TensorDataset
 
 from resolute.core import DistributedContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.services.spool_receiver import Clock, pump_all
+from support.services.stand_ins.spool_receiver import Clock, pump_all
 
 from resolute import errors
 from resolute.api.checkpoints.v1 import media_pb2

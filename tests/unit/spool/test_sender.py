@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.services.spool_receiver import IDENTITY, Clock, Receiver, pump_all, sender_to, take_all
+from support.services.stand_ins.spool_receiver import IDENTITY, Clock, Receiver, pump_all, sender_to, take_all
 
 from resolute import errors
 from resolute.api.logs.v1 import line_pb2

@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from support.services.spool_receiver import IDENTITY, Clock, Receiver, pump_all, sender_to, take_all
+from support.services.stand_ins.spool_receiver import IDENTITY, Clock, Receiver, pump_all, sender_to, take_all
 
 from resolute import errors
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics

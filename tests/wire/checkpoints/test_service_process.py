@@ -5,7 +5,7 @@ import sys
 import uuid
 from pathlib import Path
 
-from support.services.service_process import environment, service_process
+from support.services.processes.started import environment, service_process
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub

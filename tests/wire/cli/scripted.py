@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import grpc
 from support.services.in_process import Running, serving
-from support.services.no_roles import NoRoles
+from support.services.stand_ins.no_roles import NoRoles
 from wire.cli.scripted_handlers import Handlers
 from wire.cli.scripted_state import State
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from support.ports import free_port
-from support.services import health_process
+from support.services.processes import health as health_process
 
 AFTER = """
 import sys

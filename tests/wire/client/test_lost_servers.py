@@ -13,7 +13,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from support.ports import free_port
 from support.processes.suspension import suspend
-from support.services import health_process
+from support.services.processes import health as health_process
 from support.waiting import wait_until
 
 from resolute.contracts.calls.retries import ATTEMPTS

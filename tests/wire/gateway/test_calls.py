@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.rpc import error_details_pb2
 from support.services.gateway import gateway
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 from resolute.api.experiments.v1 import cluster_service_pb2, experiments_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2

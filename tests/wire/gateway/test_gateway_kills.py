@@ -15,9 +15,9 @@ import grpc
 import pytest
 from faults.fuzz.world import Caller
 from support.services.gateway import need_http
-from support.services.gateway_process import GatewayProcess
 from support.services.in_process import Running, serving
 from support.services.logs import columns, line
+from support.services.processes.gateway import GatewayProcess
 
 from resolute.api.gateway.v1 import gateway_service_pb2 as api
 from resolute.contracts.calls.tls import aio_channel

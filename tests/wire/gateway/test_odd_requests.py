@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.services.gateway import gateway
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 CLUSTER = "/resolute.api.experiments.v1.ClusterService/GetCluster"
 PAGE = "https://page.example"

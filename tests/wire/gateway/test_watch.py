@@ -18,7 +18,7 @@ from support.services.gateway import gateway
 from support.services.in_process import Running, serving
 from support.services.logs import columns, line
 from support.services.metrics import block
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 from resolute.api.experiments.v1 import experiments_service_pb2
 from resolute.api.gateway.v1 import gateway_service_pb2 as api

@@ -11,7 +11,7 @@ from support.clusters.control_plane import control_plane
 from support.clusters.supervisors import supervised
 from support.daemons.silent_proxy import silent_proxy
 from support.services.in_process import serving
-from support.services.signal_source import SignalSource
+from support.services.stand_ins.signal_source import SignalSource
 from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest

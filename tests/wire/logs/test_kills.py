@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.services.killable_process import READER, ServiceProcess, some_run
+from support.services.processes.killable import READER, ServiceProcess, some_run
 
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 from support.clocks import ManualClock, ManualSleep
 from support.services.in_process import serving
-from support.services.killable_process import READER, ServiceProcess, some_run
 from support.services.logs import columns, line
+from support.services.processes.killable import READER, ServiceProcess, some_run
 from support.waiting import wait_until_async
 
 from resolute.api.logs.v1 import line_pb2

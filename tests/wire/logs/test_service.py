@@ -12,7 +12,7 @@ import grpc
 import pytest
 from support.services.in_process import Running, serving
 from support.services.logs import columns, following, line
-from support.services.platform_stub import PlatformStub
+from support.services.stand_ins.platform_stub import PlatformStub
 
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api

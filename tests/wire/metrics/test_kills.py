@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.services.killable_process import READER, ServiceProcess, some_run
+from support.services.processes.killable import READER, ServiceProcess, some_run
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
 from support.services.in_process import Running, serving
 from support.services.metrics import block
-from support.services.platform_stub import PlatformStub
+from support.services.stand_ins.platform_stub import PlatformStub
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub

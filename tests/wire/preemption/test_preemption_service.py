@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from support.services.in_process import Running, serving
-from support.services.signal_source import SignalSource
+from support.services.stand_ins.signal_source import SignalSource
 from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import (

@@ -4,8 +4,8 @@ import asyncio
 import uuid
 from pathlib import Path
 
-from support.services.service_process import service_process
-from support.services.signal_source import SignalSource
+from support.services.processes.started import service_process
+from support.services.stand_ins.signal_source import SignalSource
 from support.static_keys import StaticKeys
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest

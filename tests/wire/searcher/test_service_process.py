@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 from support.ports import free_port
-from support.services.platform_stub import PlatformStub
 from support.services.searcher import Player, adaptive, run
+from support.services.stand_ins.platform_stub import PlatformStub
 from unit.searcher.harness import drive_in_order
 
 from resolute.api.searcher.v1 import action_pb2 as action_pb

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.certificates import Authority
 from support.services.gateway import gateway
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 from resolute.client.connection import trust
 from resolute.contracts.calls.tls import ClientTls

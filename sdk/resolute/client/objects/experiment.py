@@ -386,7 +386,12 @@ class Experiment(ArchivableObject[ExperimentRecord]):
     def top_n_checkpoints(
         self, limit: int, sort_by: str | None = None, smaller_is_better: bool | None = None
     ) -> list[Checkpoint]:
-        """Lists its best checkpoints, the best first; the arguments are those of ``top_checkpoint``.
+        """Lists its best checkpoints, the best first.
+
+        Args:
+            limit: Only this many.
+            sort_by: The validation metric that decides; None for its own.
+            smaller_is_better: With ``sort_by``: whether smaller values are better.
 
         Raises:
             AssertionError: Only one of ``sort_by`` and ``smaller_is_better`` is given.

@@ -121,6 +121,14 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
     ) -> ModelVersion:
         """Registers a committed checkpoint as the next version.
 
+        Args:
+            checkpoint_uuid: UUID of the checkpoint.
+            name: Name of the version, beside its number.
+            comment: One line that lists show.
+            notes: Longer text, in Markdown.
+            labels: Words by which versions are listed.
+            metadata: Values by keys of the caller's own, which JSON can hold.
+
         Raises:
             FailedPreconditionError: The model is archived.
             NotFoundError: There is no such checkpoint.

@@ -181,7 +181,13 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
         return self._services.workspaces.archive(self.id, archived=archived)
 
     def set_quota(self, *, live_experiments: int, slots: int, storage_bytes: int = 0) -> None:
-        """Bounds what its experiments use together; zero for no bound."""
+        """Bounds what its experiments use together; zero for no bound.
+
+        Args:
+            live_experiments: Most experiments that have not ended.
+            slots: Most slots of their allocations.
+            storage_bytes: Most bytes of their checkpoints.
+        """
         self._record = self._services.workspaces.set_quota(
             self.id, live_experiments=live_experiments, slots=slots, storage_bytes=storage_bytes
         )

@@ -16,7 +16,7 @@ import pytest
 from contract.checkpoints.off_cluster.conftest import CONTENT, STEPS, Server, fill
 from support.object_stores.azure import AzureServer
 from support.object_stores.off_cluster import S3Location, StorageLocation
-from support.training.rank_threads import rank_results
+from support.training.ranks.threads import rank_results
 
 from resolute import core
 from resolute.contracts.object_stores.bucket import Bucket as StoreBucket

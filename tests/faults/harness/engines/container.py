@@ -14,8 +14,8 @@ from typing import Any
 
 from faults.harness.cluster_processes import Role
 from faults.harness.engines.engine import Kill, Place
-from support.engines.image import IMAGE
-from support.engines.podman import PodmanService, podman_service
+from support.engines.containers.image import IMAGE
+from support.engines.containers.podman import PodmanService, podman_service
 from support.waiting import wait_until
 
 from resolute_engines.container.request import CLUSTER, RANK

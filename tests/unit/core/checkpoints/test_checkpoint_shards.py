@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.training.rank_threads import rank_outcomes, rank_results, written
+from support.training.ranks.threads import rank_outcomes, rank_results, written
 
 from resolute.core import CheckpointContext, DistributedContext, DownloadMode, DummyCheckpointContext
 from resolute.core.checkpoint.files.manifest import list_directory

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.training.rank_threads import rank_results
+from support.training.ranks.threads import rank_results
 
 from resolute import core
 from resolute.core.checkpoint import CheckpointContext

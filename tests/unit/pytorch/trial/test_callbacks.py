@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.training.rank_threads import rank_results
+from support.training.ranks.threads import rank_results
 from support.training.trials import LineTrial, as_foreign_checkpoint, local_context, newest_checkpoint
 
 from resolute.core import DistributedContext

@@ -15,7 +15,7 @@ import grpc
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from support.services.in_process import Running, serving
-from support.services.no_roles import NoRoles
+from support.services.stand_ins.no_roles import NoRoles
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, models_service_pb2
 from resolute.api.common.v1 import value_pb2

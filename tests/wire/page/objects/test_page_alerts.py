@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.editor import write
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.access import calls
-from support.services.alert_receivers import SECRET, receivers
 from support.services.gateway import need_http
-from support.services.page_editor import write
-from support.services.page_visit import MARKUP, Visit, visit_page
+from support.services.stand_ins.alert_receivers import SECRET, receivers
 
 from resolute.api.experiments.v1 import user_pb2
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 from support.pages.browser import assert_accessible
+from support.pages.editor import write
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.access import calls
 from support.services.gateway import need_http
-from support.services.page_editor import write
-from support.services.page_visit import MARKUP, Visit, visit_page
 
 from resolute.api.experiments.v1 import (
     access_service_pb2,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
 from support.services.metrics import block
-from support.services.page_visit import Visit, visit_page
 
 from resolute.contracts.values import to_mapping
 from resolute_searcher.servicers import importances

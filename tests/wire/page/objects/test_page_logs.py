@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
 from support.services.logs import columns, line
-from support.services.page_visit import Visit, visit_page
 
 from resolute.api.logs.v1 import line_pb2
 

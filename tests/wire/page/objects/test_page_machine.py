@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible, assert_accessible_everywhere
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import Visit, visit_page
 
 need_http()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from support.pages.browser import assert_accessible
+from support.pages.editor import write
+from support.pages.visit import BEST, MARKUP, Visit, visit_page
 from support.services.access import calls
 from support.services.gateway import need_http
-from support.services.page_editor import write
-from support.services.page_visit import BEST, MARKUP, Visit, visit_page
 
 from resolute.api.experiments.v1 import access_service_pb2, user_pb2
 

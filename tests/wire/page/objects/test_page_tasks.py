@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import MARKUP, Visit, visit_page
 
 from resolute.api.experiments.v1 import experiment_pb2, user_pb2
 

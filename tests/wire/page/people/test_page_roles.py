@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import Visit, visit_page
 from support.services.access import calls
 from support.services.gateway import need_http
-from support.services.page_visit import Visit, visit_page
 
 from resolute.api.experiments.v1 import roles_service_pb2, roles_service_pb2_grpc, user_pb2
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import Visit, visit_page
 from support.services.access import calls
 from support.services.gateway import need_http
-from support.services.page_visit import Visit, visit_page
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 

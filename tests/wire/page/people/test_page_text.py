@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from support.file_systems import fill_file_system, small_file_system
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.gateway import need_http
 from support.services.metrics import block
-from support.services.page_visit import MARKUP, Visit, visit_page
 
 from resolute.api.experiments.v1 import user_pb2
 

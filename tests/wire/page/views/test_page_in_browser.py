@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import MARKUP, Visit, visit_page
 
 need_http()
 

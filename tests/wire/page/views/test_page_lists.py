@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
 from support.services.metrics import block
-from support.services.page_visit import Visit, visit_page
 
 need_http()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import Visit, visit_page
 
 need_http()
 

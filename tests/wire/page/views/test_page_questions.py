@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.pages.visit import BEST, Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import BEST, Visit, visit_page
 
 need_http()
 

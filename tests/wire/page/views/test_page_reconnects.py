@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
-from support.services.gateway_process import GatewayProcess
-from support.services.page_visit import Visit, visit_page
+from support.services.processes.gateway import GatewayProcess
 
 need_http()
 

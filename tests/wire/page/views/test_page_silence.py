@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible_everywhere
+from support.pages.visit import BEST, MARKUP, Visit, visit_page
 from support.services.gateway import need_http
-from support.services.gateway_process import GatewayProcess
-from support.services.page_visit import BEST, MARKUP, Visit, visit_page
+from support.services.processes.gateway import GatewayProcess
 
 need_http()
 

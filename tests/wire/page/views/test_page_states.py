@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible_everywhere
+from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
-from support.services.page_visit import Visit, visit_page
 
 from resolute.api.experiments.v1 import user_pb2
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from support.pages.browser import assert_accessible
+from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.gateway import need_http
 from support.services.metrics import block
-from support.services.page_visit import MARKUP, Visit, visit_page
 from support.waiting import wait_until_async
 
 from resolute_engines.kit.run_directories.container import RunContainer

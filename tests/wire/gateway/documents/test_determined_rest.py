@@ -10,7 +10,7 @@ from support.services.gateway import gateway, need_http
 
 need_http()
 
-PAGE = Path(__file__).parents[3] / "docs/gateway.md"
+PAGE = Path(__file__).parents[4] / "docs/gateway.md"
 NOWHERE = "127.0.0.1:1"
 
 

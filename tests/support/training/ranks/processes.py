@@ -19,7 +19,7 @@ from support.ports import free_port
 
 from resolute.core import DistributedContext, DummyDistributedContext
 
-TESTS = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[3]
 VARIABLES = {"torch": "USE_TORCH_DISTRIBUTED", "horovod": "USE_HOROVOD"}
 """What says how gradients are exchanged, by backend."""
 

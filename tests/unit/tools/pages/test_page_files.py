@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 KEPT = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
 
 

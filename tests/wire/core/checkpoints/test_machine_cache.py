@@ -10,7 +10,7 @@ import pytest
 from support.clusters.trial_cluster import Trial
 from support.object_stores.proxy import Disturbance, StoreProxy, store_proxy
 from support.object_stores.s3 import S3Server
-from support.training.rank_threads import rank_results
+from support.training.ranks.threads import rank_results
 
 from resolute import core
 from resolute.core import DistributedContext, DownloadMode

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import grpc
-from support.services.no_roles import NoRoles
+from support.services.stand_ins.no_roles import NoRoles
 
 from resolute.api.experiments.v1 import workspace_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as messages

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.backends import missing
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 IMAGE = "localhost/resolute-test-python"
 _PACKAGES = "python3,ca-certificates,libstdc++6"
 _SECONDS = 1200.0

@@ -15,7 +15,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 @contextmanager
 def running(port: int) -> Iterator[subprocess.Popen[bytes]]:
     """A server that listens; it is killed at the end."""
-    command = [sys.executable, "-m", "support.services.health_process", str(port)]
+    command = [sys.executable, "-m", "support.services.processes.health", str(port)]
     environment = {"PYTHONPATH": ":".join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from support.services.gateway import GatewayClient, gateway
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 CLUSTER = "/resolute.api.experiments.v1.ClusterService/GetCluster"
 PAGE = "https://page.example"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
-from support.engines.container_service import ContainerService
-from support.engines.image import IMAGE
+from support.engines.containers.image import IMAGE
+from support.engines.containers.service import ContainerService
 from support.engines.session import spec_of
 
 from resolute_engines.container.client import DockerApi

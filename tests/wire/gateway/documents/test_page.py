@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.services.gateway import GatewayClient, gateway
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 DOCUMENT = (
     '<!doctype html><head><base href="./" /><title>Resolute</title>'

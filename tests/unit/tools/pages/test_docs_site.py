@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from docs_site import archives, build, command_line, config_fields, contract, pages, python_api  # noqa: E402

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.daemons.containers import Podman
-from support.engines.image import IMAGE, root_file_system
+from support.engines.containers.image import IMAGE, root_file_system
 from support.waiting import wait_until
 
 _NETWORK = f"resolute-test-{os.getpid()}"

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from support.services.gateway import gateway, need_http
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 from resolute.api.checkpoints.v1 import media_pb2
 from resolute.api.checkpoints.v1 import media_service_pb2 as api

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.backends import missing
-from support.engines.image import IMAGE, root_file_system
+from support.engines.containers.image import IMAGE, root_file_system
 from support.waiting import wait_until
 
 _SETTINGS = {

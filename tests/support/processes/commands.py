@@ -47,7 +47,7 @@ def run_command(
 
 def _become(*arguments: Any) -> None:
     # Here, and not in the process of the tests: it imports all that commands do.
-    from support.clusters.forked_command import become
+    from support.processes.forked_command import become
 
     become(*arguments)
 
@@ -55,7 +55,7 @@ def _become(*arguments: Any) -> None:
 @cache
 def _context() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["support.clusters.forked_command"])
+    context.set_forkserver_preload(["support.processes.forked_command"])
     # The server does not take our path over before it imports that module, before Python 3.12.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from support.services.gateway import gateway
-from support.services.scripted_grpc import scripted_grpc
+from support.services.stand_ins.scripted_grpc import scripted_grpc
 
 from resolute.client.connection.endpoint import find_endpoint
 
