@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from playwright.sync_api import sync_playwright
-from support.services.alert_receivers import receivers
+from support.services.stand_ins.alert_receivers import receivers
 
 from page_pictures.experiments import SEARCH, train_all
 

@@ -13,9 +13,8 @@ import pytest
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event, Started, ValidationCompleted, ValidationReported
 from resolute_searcher.log.operations import Create
+from resolute_searcher.planning import importance
 from resolute_searcher.planning.importance import (
-    MAX_HPARAMS,
-    MAX_TRIALS,
     Estimate,
     TrialResult,
     estimate,
@@ -119,17 +118,21 @@ def test_without_differences_nothing_is_said(tried: list[TrialResult]) -> None:
     assert estimate(tried, SPACE).importances == ()
 
 
-def test_what_is_too_much_is_left_out_and_counted() -> None:
+def test_what_is_too_much_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Fewer than it regards otherwise: a forest of so many trees takes ten seconds.
+    most_trials, most_hparams = 48, 6
+    monkeypatch.setattr(importance, "MAX_TRIALS", most_trials)
+    monkeypatch.setattr(importance, "MAX_HPARAMS", most_hparams)
     chance = random.Random(2)
     many: list[TrialResult] = []
-    for at in range(MAX_TRIALS + 40):
-        hparams: dict[str, Any] = {f"p{place:02}": chance.random() for place in range(MAX_HPARAMS + 3)}
+    for at in range(most_trials + 40):
+        hparams: dict[str, Any] = {f"p{place:02}": chance.random() for place in range(most_hparams + 3)}
         hparams["a_text"] = f"run {at}"  # another one in each trial
         if at % 2:
             hparams["only_some"] = at
         many.append(TrialResult(hparams=hparams, metric=hparams["p00"]))
     found = estimate(many, Space())
-    assert (found.trials, len(found.importances), found.omitted) == (MAX_TRIALS, MAX_HPARAMS, 3 + 2)
+    assert (found.trials, len(found.importances), found.omitted) == (most_trials, most_hparams, 3 + 2)
     assert found.importances[0].name == "p00"
 
 
