@@ -179,7 +179,7 @@ def submit(
     if follow_it:
         ended = follow(services, created.experiment)
         if request.names_metric:
-            tell_of_no_metric(services, ended)
+            tell_of_no_metric(ctx, services, ended)
         exit_by_state(ctx, ended, warned_too=request.names_metric)
     return created.experiment
 

@@ -39,6 +39,8 @@ def run(
     The current directory is submitted, or the directory of a script that lies elsewhere. With several slots,
     torchrun starts the script once for each.
     """
+    if script.suffix in {".yaml", ".yml", ".json"}:
+        raise click.UsageError(f"{script} is a config: `resolute experiment create {script} .` submits it.")
     here = Path.cwd()
     inside = script.resolve().is_relative_to(here)
     directory = here if inside else script.resolve().parent

@@ -45,5 +45,5 @@ def wait(ctx: click.Context, experiment_id: str, polling_interval: float) -> Non
     finally:
         watch.cancel()
     click.echo(describe_outcome(record))
-    tell_of_no_metric(services, record)
+    tell_of_no_metric(ctx, services, record)
     exit_by_state(ctx, record)

@@ -97,6 +97,10 @@ class LazyGroup(click.Group):
         if not matches and not typed.startswith("-"):
             close = difflib.get_close_matches(typed, self.list_commands(ctx), n=3)
             hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            if typed.isdigit():
+                own = self.list_commands(ctx)
+                example = "describe" if "describe" in own else own[0]
+                hint = f" A command comes before a number: `{ctx.command_path} {example} {typed}`."
             ctx.fail(f"There is no command {typed!r}.{hint}")
         _, command, rest = super().resolve_command(ctx, args)
         return matches[0].name if matches else None, command, rest

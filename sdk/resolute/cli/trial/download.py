@@ -81,4 +81,10 @@ def _first(
     items = with_validations(services.checkpoints.of_trial(trial.uuid), [trial], metrics=services.metrics)
     if not items:
         raise NotFoundError(f"trial {trial.id} has no checkpoint: its script saved none, or all were deleted")
+    metric = None if isinstance(sort_by, CheckpointSortBy) else sort_by
+    if metric is not None and all(item.value(metric) is None for item in items):
+        raise NotFoundError(
+            f"no checkpoint of trial {trial.id} has a validation with the metric {metric!r}; "
+            f"`resolute trial describe {trial.id} --metrics-summary` shows what was reported"
+        )
     return ranked(items, experiment, sort_by=sort_by, order_by=order_by)[0].checkpoint

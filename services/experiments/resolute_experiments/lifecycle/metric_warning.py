@@ -126,7 +126,10 @@ class MetricWarning:
             and await self._blind(experiment)
         ):
             call = f"context.train.report_validation_metrics(steps, {{{metric!r}: value}})"
-            return f"{missing}, nor any other validation metric; a script reports it by {call}"
+            return (
+                f"{missing}, nor any other validation metric; a script reports it by {call}, "
+                "where context is what resolute.core.init() gives"
+            )
         return ""
 
     async def _blind(self, experiment: Experiment) -> bool:

@@ -143,7 +143,8 @@ def test_no_validation_at_all_is_warned_of_when_a_search_completes(
     assert (
         checked.refresh(ending=True)
         == "no trial has reported searcher.metric 'loss', nor any other validation metric; a script "
-        "reports it by context.train.report_validation_metrics(steps, {'loss': value})"
+        "reports it by context.train.report_validation_metrics(steps, {'loss': value}), where context is "
+        "what resolute.core.init() gives"
     )
 
 

@@ -209,6 +209,15 @@ def test_a_trials_checkpoint_is_chosen(
     assert f"(step {steps})" in resolute("t", "download", "1", *options).out
 
 
+def test_a_metric_that_no_checkpoint_of_a_trial_has_chooses_none(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    trained(cluster)
+    outcome = resolute("t", "download", "1", "--best", "--sort-by", "los", "--smaller-is-better", "true")
+    assert outcome.code == 1
+    assert "no checkpoint of trial 1 has a validation with the metric 'los'" in outcome.err
+
+
 def test_a_trials_checkpoint_must_be_one_of_its_own(cluster: ScriptedCluster, resolute: CommandLine) -> None:
     trained(cluster)
     other = cluster.state.add_trial(cluster.state.experiments[0])

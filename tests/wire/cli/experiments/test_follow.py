@@ -16,7 +16,7 @@ from wire.cli.scripted import ScriptedCluster
 from wire.cli.scripted_state import State
 
 from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
-from resolute.api.metrics.v1 import validation_pb2
+from resolute.api.metrics.v1 import summary_pb2, validation_pb2
 from resolute.errors import InternalError, UnavailableError
 
 Later = Callable[[Callable[[], object]], None]
@@ -217,6 +217,27 @@ def test_a_single_training_says_its_best_value_or_that_it_reported_none_and_is_a
     waited = resolute("e", "wait", "1")
     assert waited.code == 0
     assert (none in waited.out) is not reports
+
+
+def test_a_search_with_no_finite_value_of_its_metric_is_no_success(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    def train(state: State) -> None:
+        experiment = state.experiments[0]
+        experiment.kind = experiment_pb2.EXPERIMENT_KIND_SEARCH
+        experiment.searcher_metric, experiment.searcher_name = "accuracy", "random"
+        trial = state.add_trial(experiment)
+        state.summaries.append(
+            summary_pb2.Summary(
+                trial_id=trial.trial_id, group="validation", name="accuracy", nonfinite_count=1
+            )
+        )
+
+    later(after_submission(cluster, train, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert "no validation reported a finite number" in outcome.out.splitlines()[-1]
+    assert outcome.code == 1
+    assert resolute("e", "wait", "1").code == 1
 
 
 def test_a_test_is_followed_without_being_asked(

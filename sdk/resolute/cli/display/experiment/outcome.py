@@ -39,13 +39,14 @@ def describe_outcome(experiment: ExperimentRecord) -> str:
     return f"{text}\nwarning: {experiment.warning}" if experiment.warning else text
 
 
-def tell_of_no_metric(services: Services, experiment: ExperimentRecord) -> None:
+def tell_of_no_metric(ctx: click.Context, services: Services, experiment: ExperimentRecord) -> None:
     """Says of a training that completed without its metric that nothing of it can be compared.
 
-    That is no failure: a search that goes by its metric is warned about instead, and a single script may
-    well report nothing.
+    That is no failure of a single script, which may well report nothing; a search whose every value is NaN or
+    infinite has compared nothing, and the command exits with 1.
 
     Args:
+        ctx: The command's context.
         services: The cluster.
         experiment: The experiment at its end.
     """
@@ -59,3 +60,14 @@ def tell_of_no_metric(services: Services, experiment: ExperimentRecord) -> None:
                 f"no validation reported a finite number for searcher.metric {metric!r}: "
                 "the script exited with 0, and no checkpoint is the best"
             )
+            if _compared_nothing(services, experiment):
+                ctx.exit(1)
+
+
+def _compared_nothing(services: Services, experiment: ExperimentRecord) -> bool:
+    # Trials may also complete operations with the value, and never validate.
+    if experiment.searcher_name in {"single", "custom"}:
+        return False
+    trials = [trial.uuid for trial in services.trials.list(experiment.uuid)]
+    metric = experiment.searcher_metric
+    return bool(services.metrics.summaries(trials, group="validation", names=[metric]))
