@@ -37,7 +37,7 @@ _LISTED = {
     "commands": "commands",
     "tensorboards": "TensorBoards: `det tensorboard start` shows the metrics that came",
 }
-"""By the path that lists them, which is the field of the answer too."""
+"""Name of the path that lists them, and of the field of its answer."""
 _ENDED = frozenset({"STATE_TERMINATED", "STATE_TERMINATING"})
 
 

@@ -331,7 +331,7 @@ class ExperimentsService:
                     storage_roots=storage_roots,
                     token_ttl=self._token_ttl,
                 ),
-                RunFileHandlers(self._core, self._fleet),
+                RunFileHandlers(self._core, self._fleet.pools),
             ),
             server,
         )

@@ -123,7 +123,7 @@ def _complete(
 
 @cache
 def _defaults() -> Mapping[str, Any]:
-    """Fields with what they have where no layer gives it: made once, as checks only read it."""
+    """Returns the defaults by field. They are made once, because checks only read them."""
     fields = ExperimentConfig.model_fields.items()
     return {
         name: field.get_default(call_default_factory=True)

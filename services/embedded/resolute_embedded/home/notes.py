@@ -18,7 +18,7 @@ def write_note(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class NotedPort:
-    """A port of the last start, so that who knew it finds the next one there."""
+    """The port of the last start, which the next start takes again: clients know it."""
 
     path: Path
 

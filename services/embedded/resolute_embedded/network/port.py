@@ -83,7 +83,7 @@ def choose_remote_port(state: StateDirectory, held: ExitStack, *, host: str, ask
 
 
 def _hold(held: ExitStack, port: int, host: str = "127.0.0.1") -> int:
-    """Binds a port without listening, zero a free one; its number, zero where another program has it."""
+    """Binds a port, zero for a free one, without listening. Its number is zero if another program has it."""
     holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

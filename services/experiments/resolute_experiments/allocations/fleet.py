@@ -10,7 +10,6 @@ import structlog
 
 from resolute.errors import UnavailableError
 from resolute_engines.kit.attempts import try_each
-from resolute_engines.protocol import RunFile
 from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.pools import Pools
 from resolute_experiments.store.experiments import Experiment
@@ -116,24 +115,6 @@ class Fleet:
             by_pool[run.resource_pool].append(run)
         for pool, allocation_ids in by_pool.items():
             await self.pools.engine_of(pool).releases.deliver_lines(allocation_ids)
-
-    async def files(self, run: Run) -> Sequence[RunFile]:
-        """Lists the files that are held of a run.
-
-        Raises:
-            FailedPreconditionError: None are.
-        """
-        return await self.pools.engine_of(run.resource_pool).releases.files(run)
-
-    async def read_file(self, run: Run, path: str, *, offset: int, size: int) -> bytes:
-        """Reads a part of a file that is held of a run.
-
-        Raises:
-            FailedPreconditionError: None are.
-            NotFoundError: There is no such file.
-        """
-        releases = self.pools.engine_of(run.resource_pool).releases
-        return await releases.read_file(run, path, offset=offset, size=size)
 
     async def release(self, run: Run) -> None:
         """Lets the engine forget a run that was settled, once what it left was sent."""

@@ -67,7 +67,7 @@ class Job:
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
     stuck: tuple[StuckTrial, ...]
-    """Of which nothing moves, the longest first; a few at most."""
+    """Trials that make no progress, a few at most. The one that has stood still longest comes first."""
 
 
 @dataclass(frozen=True, kw_only=True)

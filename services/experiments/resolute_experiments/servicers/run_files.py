@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.contracts.times import to_timestamp
 from resolute.errors import FailedPreconditionError, NotFoundError
-from resolute_experiments.allocations.fleet import Fleet
+from resolute_experiments.allocations.pools import Pools
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.store import runs
 from resolute_serving.validation import invalid
@@ -23,17 +23,17 @@ class RunFileHandlers:
 
     Args:
         core: The context that all handlers share.
-        fleet: The engines, which hold the files.
+        pools: The pools, whose engines hold the files.
     """
 
-    def __init__(self, core: ServiceContext, fleet: Fleet) -> None:
+    def __init__(self, core: ServiceContext, pools: Pools) -> None:
         self._core = core
-        self._fleet = fleet
+        self._pools = pools
 
     async def ListRunFiles(self, request: pb2.ListRunFilesRequest, context: Any) -> pb2.ListRunFilesResponse:
         """Lists the files of a run."""
         run = await self._core.database.read(lambda c: self._run(c, request.trial, request.run))
-        files = await self._fleet.files(run)
+        files = await self._pools.engine_of(run.resource_pool).releases.files(run)
         return pb2.ListRunFilesResponse(
             run=run.run,
             hold_time=None if run.held_until is None else to_timestamp(run.held_until),
@@ -47,7 +47,8 @@ class RunFileHandlers:
         if request.offset < 0:
             raise invalid("offset", f"offset is {request.offset}; it is from 0")
         run = await self._core.database.read(lambda c: self._run(c, request.trial, request.run))
-        data = await self._fleet.read_file(run, request.path, offset=request.offset, size=_MOST_BYTES)
+        releases = self._pools.engine_of(run.resource_pool).releases
+        data = await releases.read_file(run, request.path, offset=request.offset, size=_MOST_BYTES)
         return pb2.ReadRunFileResponse(data=data)
 
     def _run(self, connection: Connection, key: Any, number: int) -> runs.Run:

@@ -280,7 +280,7 @@ class Totals:
     """Sums over some experiments."""
 
     states: Mapping[tuple[ExperimentState, bool], int]
-    """How many are in each state, and were killed or not."""
+    """Number of experiments by state, and by whether they were killed."""
     trials: int
 
 

@@ -18,8 +18,8 @@ from resolute_serving.database.engine import Database
 
 _LINES_AT_ONCE = 1000
 _BYTES_AT_ONCE = 64 << 10
-"""Of a read: a message that is short to read, to convert and to hold for a client that does not read it; an
-unread one takes four times that, as it is and as bytes."""
+"""Bytes of one read. A short message takes little time to read and to convert, and little memory while its
+client does not read it: an unread message takes four times its size, as an object and as bytes."""
 _KEPT = 32
 """How many reads are kept for other followers."""
 _KEPT_SECONDS = 5.0

@@ -14,7 +14,7 @@ from resolute_serving.context import Principal, ServiceAccount, TrialRun, User
 MOST_CALLS_OF_CALLER = 4_000
 """Calls in progress of one caller at one server, streams among them."""
 MOST_AWAITED_OF_CALLER = 500
-"""Calls of one caller whose requests gRPC may await, for as long as their connections are there."""
+"""Most calls of one caller whose requests gRPC waits for. It waits as long as their connections last."""
 
 
 class Caller(NamedTuple):

@@ -18,7 +18,7 @@ from resolute_serving.context import Anonymous, actor, current_principal
 
 _SECONDS = 10.0
 _LINES = 5
-"""Calls of one kind that have lines of their own in ten seconds."""
+"""Most calls of one kind that are logged one by one within ten seconds; the others are counted."""
 _log = structlog.get_logger("rpc")
 _plain = logging.getLogger("rpc")
 

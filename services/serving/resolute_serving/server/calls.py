@@ -50,8 +50,8 @@ from resolute_serving.server.error_bounds import bounded_message, bounded_metada
 UNREAD_SECONDS = 60.0
 """How long an answer of a stream may wait for its client."""
 REQUEST_SECONDS = 10.0
-"""How long a call waits for its request where gRPC does not wait for it: in calls of strangers, and of
-callers with many calls whose requests have not come."""
+"""Seconds that a call waits for its request if gRPC does not: that is so for strangers, and for callers with
+many calls whose requests have not come."""
 TRACE_HEADER = "x-resolute-trace"
 _TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _log = structlog.get_logger("rpc")

@@ -23,6 +23,7 @@ from resolute_engines.protocol import (
     Pool,
 )
 from resolute_experiments.allocations import holds
+from resolute_experiments.allocations.releases import Releases
 from resolute_experiments.retention.garbage_collection import trials_awaiting_reports
 from resolute_experiments.scheduling.disabling import disable
 from resolute_experiments.servicers.allocations import confirm_running
@@ -376,13 +377,13 @@ def test_files_are_held_by_an_engine_that_was_away_when_the_run_was_settled(clus
         made.far.away = True
         await made.fleet.release(run)
         with pytest.raises(FailedPreconditionError, match="are not held"):
-            await made.fleet.files(run)
+            await held_by(made, run).files(run)
         made.far.away = False
         async with made.running():
             await wait_until_async(
                 lambda: made.wakes(lambda: ("list_files", run.allocation_id) in made.far.asked)
             )
-            assert await made.fleet.read_file(run, "0/work/nan.pt", offset=0, size=4) == b"weig"
+            assert await held_by(made, run).read_file(run, "0/work/nan.pt", offset=0, size=4) == b"weig"
             assert ("release", run.allocation_id) not in made.far.asked
             made.clock.advance(61.0)
             await wait_until_async(
@@ -399,11 +400,15 @@ def test_files_that_cannot_be_listed_are_not_held(cluster: Database) -> None:
         made.far.failures["list_files", run.allocation_id] = FailedPreconditionError("the disk is full")
         await made.fleet.release(run)
         with pytest.raises(FailedPreconditionError, match="are not held"):
-            await made.fleet.files(run)
+            await held_by(made, run).files(run)
         assert made.far.asked[-1] == ("release", run.allocation_id)
         assert await holds_of(made, run) is None
 
     scenario(cluster, body)
+
+
+def held_by(made: Cluster, run: runs.Run) -> Releases:
+    return made.fleet.pools.engine_of(run.resource_pool).releases
 
 
 async def failed(made: Cluster) -> runs.Run:

@@ -32,7 +32,7 @@ class Identity:
     """What the person is called now."""
     groups: frozenset[str]
     token_digest: str
-    """Names the token that says so: it is good for one session."""
+    """Identifies the ID token, which is good for one session."""
 
 
 class IdTokenVerifier:

@@ -73,15 +73,15 @@ class BracketState:
         """Updates trials and rungs with an event of a trial. Other events change nothing here."""
         match event:
             case ValidationCompleted(trial_key, metric):
-                self.report(trial_key, halving.cost(metric))
+                self._report(trial_key, halving.cost(metric))
             case TrialExited(trial_key, reason) if reason.invalid:
-                self.forget(trial_key)
+                self._forget(trial_key)
             case TrialExited(trial_key):
-                self.record_exit(trial_key)
+                self._record_exit(trial_key)
             case TrialClosed():
                 self.ended += 1
             case Retried(trial_key):
-                self.retry(trial_key)
+                self._retry(trial_key)
 
     def begin(self, trial_key: str) -> None:
         """Adds a trial without work."""
@@ -97,31 +97,12 @@ class BracketState:
             self.ended -= 1
         self.outstanding[trial.rung] += 1
 
-    def report(self, trial_key: str, cost: float) -> None:
-        """Adds the metric of a trial's work to its rung."""
-        trial = self.trials[trial_key]
-        self._clear_pending(trial)
-        self.rungs[trial.rung].insert(trial_key, cost)
-
     def extend(self, rungs: Sequence[Rung]) -> None:
         """Adds rungs at the top; closed trials may be promoted again."""
         self.rungs += rungs
         self.outstanding += [0] * len(rungs)
         for trial in self.trials.values():
             trial.extendable = trial.closed and not trial.exited
-
-    def retry(self, trial_key: str) -> None:
-        """Restores a trial that exited early: to its unfinished work, or to its pause on a rung."""
-        trial = self.trials[trial_key]
-        # What it was given while it was gone disappears: the worst metric, there and on all rungs above.
-        for rung in self.rungs[trial.exit_rung + (not trial.exited_pending) :]:
-            rung.remove(trial_key)
-        trial.rung, trial.exit_rung = trial.exit_rung, -1
-        trial.pending = trial.exited_pending
-        trial.exited = trial.exited_pending = trial.closed = False
-        if trial.pending:
-            self.outstanding[trial.rung] += 1
-        self.ended -= 1
 
     def promote(self, trial_key: str, rung: int) -> None:
         """Moves a trial that has exited to a higher rung."""
@@ -131,25 +112,6 @@ class BracketState:
     def close(self, trial_key: str) -> None:
         """Marks a trial that gets no more work."""
         self.trials[trial_key].closed = True
-
-    def record_exit(self, trial_key: str) -> None:
-        """Marks a trial as exited; its unfinished work gets the worst metric."""
-        trial = self.trials[trial_key]
-        trial.exited = trial.closed = True
-        trial.exited_pending = trial.pending
-        trial.exit_rung = trial.rung
-        if trial.pending:
-            self.report(trial_key, WORST)
-
-    def forget(self, trial_key: str) -> None:
-        """Removes a trial and its reports: its hyperparameters were refused."""
-        trial = self.trials[trial_key]
-        trial.exited = True
-        if trial.pending:
-            self._clear_pending(trial)
-        for rung in self.rungs:
-            rung.remove(trial_key)
-        self.invalid += 1
 
     def snapshot(self) -> dict[str, Any]:
         """Returns the whole state as JSON values; many trials, so lists without field names."""
@@ -194,6 +156,44 @@ class BracketState:
         for trial in self.trials.values():
             if trial.pending:
                 self.outstanding[trial.rung] += 1
+
+    def _report(self, trial_key: str, cost: float) -> None:
+        """Adds the metric of a trial's work to its rung."""
+        trial = self.trials[trial_key]
+        self._clear_pending(trial)
+        self.rungs[trial.rung].insert(trial_key, cost)
+
+    def _retry(self, trial_key: str) -> None:
+        """Restores a trial that exited early: to its unfinished work, or to its pause on a rung."""
+        trial = self.trials[trial_key]
+        # What it was given while it was gone disappears: the worst metric, there and on all rungs above.
+        for rung in self.rungs[trial.exit_rung + (not trial.exited_pending) :]:
+            rung.remove(trial_key)
+        trial.rung, trial.exit_rung = trial.exit_rung, -1
+        trial.pending = trial.exited_pending
+        trial.exited = trial.exited_pending = trial.closed = False
+        if trial.pending:
+            self.outstanding[trial.rung] += 1
+        self.ended -= 1
+
+    def _record_exit(self, trial_key: str) -> None:
+        """Marks a trial as exited; its unfinished work gets the worst metric."""
+        trial = self.trials[trial_key]
+        trial.exited = trial.closed = True
+        trial.exited_pending = trial.pending
+        trial.exit_rung = trial.rung
+        if trial.pending:
+            self._report(trial_key, WORST)
+
+    def _forget(self, trial_key: str) -> None:
+        """Removes a trial and its reports: its hyperparameters were refused."""
+        trial = self.trials[trial_key]
+        trial.exited = True
+        if trial.pending:
+            self._clear_pending(trial)
+        for rung in self.rungs:
+            rung.remove(trial_key)
+        self.invalid += 1
 
     def _clear_pending(self, trial: BracketTrial) -> None:
         trial.pending = False
