@@ -82,7 +82,15 @@ class Context:
         self._stack_dump = StackDump()
         self.info = info
         trial = trial_of(info)
-        self.hparams: dict[str, Any] = {**(hparams or {}), **(trial.hparams if trial else {})}
+        of_trial = trial.hparams if trial else {}
+        self.hparams: dict[str, Any] = {**(hparams or {}), **of_trial}
+        if hparams and parts.distributed.rank == 0 and (unread := sorted(of_trial.keys() - hparams.keys())):
+            # A misspelled name leaves the default in force, and a search varies what nothing reads.
+            _log.warning(
+                "the hparams given to init lack %s of the config's hyperparameters: see that the script "
+                "reads them by these names",
+                ", ".join(unread),
+            )
         self.seed = trial.trial_seed if trial else 0
         self.checkpoint = parts.checkpoint
         self.distributed = parts.distributed

@@ -69,6 +69,20 @@ def test_hyperparameters_of_the_trial_replace_those_of_the_script(monkeypatch: p
     assert (command.hparams, command.seed) == ({}, 0)
 
 
+def test_hyperparameters_that_the_defaults_do_not_name_are_noted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    info = info_of()
+    info._trial_info = TrialInfo(1, 1, 7, {"lr": 0.5, "hidden": 8}, {}, 0, 1)
+    parts = core._dummy_init()._parts
+    core.Context(parts, info=info)
+    core.Context(parts, info=info, hparams={"lr": 0.1, "hidden": 4, "own": 1})
+    assert not caplog.messages
+    core.Context(parts, info=info, hparams={"learning_rate": 0.1, "hidden": 4})
+    (message,) = caplog.messages
+    assert message.startswith("the hparams given to init lack lr of the config's hyperparameters: see that")
+
+
 def test_the_latest_checkpoint_is_restored_if_there_is_one() -> None:
     with core.init() as context:
         with context.restore_latest() as path:
