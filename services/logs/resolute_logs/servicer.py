@@ -18,13 +18,13 @@ from resolute_logs.queries.following import follow_lines
 from resolute_logs.queries.pages import read_page, to_line
 from resolute_logs.queries.reader import LogReader
 from resolute_logs.queries.subscriptions import parse_position, parse_subscriptions
-from resolute_logs.store.deletion import delete_batch
+from resolute_logs.store.deletion import delete_part
 from resolute_logs.store.schema import INTAKE
 from resolute_serving.database.engine import Database
 from resolute_serving.following import PollIntervals
 from resolute_serving.ingestion.batches import lock_order, parse, store
 from resolute_serving.ingestion.byte_limits import ByteLimits, WorkspaceUsage, workspace_of_caller
-from resolute_serving.ingestion.service import delete_experiment
+from resolute_serving.ingestion.deletion import delete_experiment
 from resolute_serving.notifier import Notifier
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.validation import parse_uuid
@@ -133,6 +133,6 @@ class Servicer(LogsServiceServicer):
     ) -> api.DeleteExperimentLogsResponse:
         """Removes all lines of an experiment. After a failure, a repeated call continues."""
         await delete_experiment(
-            self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
+            self._database, INTAKE, request.experiment_id, clock=self._clock, delete_part=delete_part
         )
         return api.DeleteExperimentLogsResponse()

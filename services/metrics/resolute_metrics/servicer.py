@@ -45,14 +45,14 @@ from resolute_metrics.queries.responses import (
 from resolute_metrics.queries.summaries import Summary
 from resolute_metrics.queries.summary_pages import FIELDS, is_position, position_of, read_summaries
 from resolute_metrics.queries.watching import watch_series
-from resolute_metrics.store.deletion import delete_batch
+from resolute_metrics.store.deletion import delete_part
 from resolute_metrics.store.schema import INTAKE
 from resolute_serving.database.engine import Database
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.following import PollIntervals
 from resolute_serving.ingestion.batches import parse, store
 from resolute_serving.ingestion.byte_limits import Usage, WorkspaceUsage, workspace_of_caller
-from resolute_serving.ingestion.service import delete_experiment
+from resolute_serving.ingestion.deletion import delete_experiment
 from resolute_serving.notifier import Notifier
 from resolute_serving.pagination import OrderBy, decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.validation import parse_uuid
@@ -220,7 +220,7 @@ class Servicer(MetricsServiceServicer):
     ) -> api.DeleteExperimentMetricsResponse:
         """Removes all reports of an experiment. After a failure, a repeated call continues."""
         await delete_experiment(
-            self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
+            self._database, INTAKE, request.experiment_id, clock=self._clock, delete_part=delete_part
         )
         return api.DeleteExperimentMetricsResponse()
 

@@ -61,7 +61,7 @@ def test_deletion_goes_in_steps_that_can_be_interrupted(alone: Metrics) -> None:
     deletion._BLOCKS_AT_ONCE = 7
     try:
         with alone.database.engine.begin() as link:
-            assert deletion.delete_batch(link, 1)
+            assert deletion.delete_part(link, 1)
             assert link.execute(sa.select(sa.func.count()).select_from(blocks)).scalar_one() == 13
         alone.delete()
     finally:

@@ -13,7 +13,7 @@ from resolute_checkpoints.media.contents import Contents
 from resolute_checkpoints.store.rows import decode_storage
 from resolute_checkpoints.store.schema import MEDIA_INTAKE, media, media_places
 from resolute_serving.database.engine import Database
-from resolute_serving.ingestion.service import delete_experiment
+from resolute_serving.ingestion.deletion import delete_experiment
 
 _ROWS_AT_ONCE = 5000
 
@@ -40,21 +40,16 @@ class Removal:
             UnavailableError: A store does not answer.
         """
         await delete_experiment(
-            self._database, MEDIA_INTAKE, experiment_id, clock=self._clock, delete_batch=_delete_batch
+            self._database, MEDIA_INTAKE, experiment_id, clock=self._clock, delete_part=_delete_part
         )
         for key, storage in await self._database.read(lambda link: _places(link, experiment_id)):
             await self._contents.remove_all(storage, experiment_id)
             await self._database.write(partial(_forget, key=key))
 
 
-def _delete_batch(connection: Connection, experiment_key: int) -> bool:
-    trial = MEDIA_INTAKE.next_trial(connection, experiment_key)
-    if trial is None:
-        return False
+def _delete_part(connection: Connection, trial: int) -> bool:
     some = sa.select(media.c.media_id).where(media.c.trial_key == trial).limit(_ROWS_AT_ONCE)
-    if connection.execute(media.delete().where(media.c.media_id.in_(some))).rowcount < _ROWS_AT_ONCE:
-        MEDIA_INTAKE.delete_trial(connection, trial)
-    return True
+    return connection.execute(media.delete().where(media.c.media_id.in_(some))).rowcount == _ROWS_AT_ONCE
 
 
 def _forget(connection: Connection, *, key: int) -> None:

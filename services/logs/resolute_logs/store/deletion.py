@@ -28,21 +28,18 @@ def delete_expired(connection: Connection, *, before: float) -> bool:
     return connection.execute(lines.delete().where(*old)).rowcount == _LINES_AT_ONCE
 
 
-def delete_batch(connection: Connection, experiment_key: int) -> bool:
-    """Removes a part of the lines of an experiment's trials.
+def delete_part(connection: Connection, trial: int) -> bool:
+    """Removes a part of the lines of a trial.
 
     Returns:
-        Whether anything is left.
+        Whether more may be left.
     """
-    trial = INTAKE.next_trial(connection, experiment_key)
-    if trial is None:
-        return False
     some = sa.select(lines.c.line_id).where(lines.c.trial_key == trial).limit(_LINES_AT_ONCE)
     removed = connection.execute(lines.delete().where(lines.c.line_id.in_(some))).rowcount
-    if removed < _LINES_AT_ONCE:
-        # Its followers learn that nothing more will come.
-        trials = INTAKE.trials
-        query = sa.select(trials.c.trial_id).where(trials.c.trial_key == trial)
-        mark_complete(connection, connection.execute(query).scalar_one())
-        INTAKE.delete_trial(connection, trial)
-    return True
+    if removed == _LINES_AT_ONCE:
+        return True
+    # Its followers learn that nothing more will come.
+    trials = INTAKE.trials
+    query = sa.select(trials.c.trial_id).where(trials.c.trial_key == trial)
+    mark_complete(connection, connection.execute(query).scalar_one())
+    return False

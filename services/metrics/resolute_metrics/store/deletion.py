@@ -50,15 +50,12 @@ def _give_back(connection: Connection, block_keys: Sequence[int]) -> None:
     INTAKE.give_back(connection, sizes)
 
 
-def delete_batch(connection: Connection, experiment_key: int) -> bool:
-    """Removes a part of the data of an experiment's trials.
+def delete_part(connection: Connection, trial: int) -> bool:
+    """Removes a part of the data of a trial.
 
     Returns:
-        Whether anything is left.
+        Whether more may be left.
     """
-    trial = INTAKE.next_trial(connection, experiment_key)
-    if trial is None:
-        return False
     of_trial = sa.select(streams.c.stream_key).where(streams.c.trial_key == trial)
     keys = connection.execute(
         sa.select(blocks_table.c.block_key)
@@ -73,5 +70,4 @@ def delete_batch(connection: Connection, experiment_key: int) -> bool:
     connection.execute(refusals.delete().where(refusals.c.source_key.in_(sources)))
     for table in (streams, validations):
         connection.execute(table.delete().where(table.c.trial_key == trial))
-    INTAKE.delete_trial(connection, trial)
-    return True
+    return False

@@ -6,17 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import grpc
-from sqlalchemy.engine import Connection
 
-from resolute.contracts.clock import Clock
 from resolute_serving.auth.access_lookup import AccessLookup
 from resolute_serving.database.engine import Database
 from resolute_serving.database.retention import RetentionSweeper
-from resolute_serving.ingestion.batches import lock_order
-from resolute_serving.ingestion.tables import IngestionTables
 from resolute_serving.notifier import Notifier
 from resolute_serving.observability.gauges import Gauge
-from resolute_serving.validation import parse_uuid
 
 
 @dataclass(kw_only=True)
@@ -51,31 +46,3 @@ class IngestionService:
         self.notifier.close()
         await self.sweeper.stop()
         self.database.close()
-
-
-async def delete_experiment(
-    database: Database,
-    tables: IngestionTables,
-    experiment_id: str,
-    *,
-    clock: Clock,
-    delete_batch: Callable[[Connection, int], bool],
-) -> None:
-    """Removes everything of an experiment; what was begun is finished when called again.
-
-    Args:
-        database: The service's database.
-        tables: Know the experiment.
-        experiment_id: As the request has it.
-        clock: Tells when it was deleted.
-        delete_batch: Removes a part of what is stored of the experiment with a key; returns whether anything
-            is left.
-
-    Raises:
-        InvalidArgumentError: The id is no UUID.
-    """
-    experiment = parse_uuid(experiment_id, field="experiment_id")
-    now, order = clock.time(), lock_order(experiment)
-    key = await database.write(lambda link: tables.mark_deleted(link, experiment, now=now), order=order)
-    while await database.write(lambda link: delete_batch(link, key), order=order):
-        pass

@@ -186,33 +186,6 @@ class IngestionTables:
         )
         return connection.execute(query).scalar_one_or_none() or ""
 
-    def mark_deleted(self, connection: Connection, experiment_id: str, *, now: float) -> int:
-        """Marks an experiment as deleted, also one that never sent anything.
-
-        Returns:
-            Its key.
-        """
-        table = self.experiments
-        insert_new(connection, table, {"experiment_id": experiment_id})
-        connection.execute(
-            table.update().where(table.c.experiment_id == experiment_id, table.c.deleted_at.is_(None)),
-            {"deleted_at": now},
-        )
-        query = sa.select(table.c.experiment_key).where(table.c.experiment_id == experiment_id)
-        return int(connection.execute(query).scalar_one())
-
-    def next_trial(self, connection: Connection, experiment_key: int) -> int | None:
-        """The key of some trial of an experiment; None when it has none left."""
-        trials = self.trials
-        return connection.execute(
-            sa.select(trials.c.trial_key).where(trials.c.experiment_key == experiment_key).limit(1)
-        ).scalar_one_or_none()
-
-    def delete_trial(self, connection: Connection, trial_key: int) -> None:
-        """Removes a trial and its sources."""
-        for table in (self.sources, self.trials):
-            connection.execute(table.delete().where(table.c.trial_key == trial_key))
-
     def _experiment(self, connection: Connection, experiment_id: str) -> tuple[int, bool]:
         query, values = self._statements.experiment, {"experiment_id": experiment_id}
         row = connection.execute(query, values).one_or_none()
