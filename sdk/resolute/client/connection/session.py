@@ -46,6 +46,7 @@ class Session:
         self._lock = threading.Lock()
         self._channels: list[grpc.Channel] = []
         self._channel: grpc.Channel | None = None
+        self._closed = False
 
     @classmethod
     def find(
@@ -97,8 +98,9 @@ class Session:
         return make(self._open())
 
     def close(self) -> None:
-        """Closes the channel if one was opened; calls on it raise ClosedConnectionError from then on."""
+        """Closes the channel: calls raise ClosedConnectionError from then on, the first one too."""
         with self._lock:
+            self._closed = True
             channels, self._channels = self._channels, []
         for channel in channels:
             channel.close()
@@ -114,6 +116,8 @@ class Session:
                         self.user, self._password, asking, device_token=self._device_token()
                     )
                 self._channel = self._connect(token)
+                if self._closed:
+                    self._channel.close()
             return self._channel
 
     @property
