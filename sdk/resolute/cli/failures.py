@@ -37,6 +37,9 @@ _ROOM = "free some space there, then repeat the command"
 _MOST_WORDS = 32
 """Of a command line in which a path with spaces is looked for."""
 
+_NUMBERS = {"integer": "a whole number", "float": "a number"}
+"""What click calls numbers with bounds, with what they are."""
+
 
 class Failure(click.ClickException):
     """The failure of a command, with a message that needs no addition."""
@@ -97,6 +100,9 @@ def usage_advice(error: click.UsageError, arguments: Sequence[str]) -> str:
     """
     if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.ctx.parent is None:
         return "  the options of a command come after it"
+    for kind, expected in _NUMBERS.items():
+        if error.message.endswith(f"not a valid {kind} range."):
+            return f"  {expected} is expected there"
     if "unexpected extra argument" in error.message:
         # Each pair is looked up: of a long line, such as one with a pattern of the shell, only the beginning.
         for first, last in combinations(range(min(len(arguments), _MOST_WORDS) + 1), 2):

@@ -52,6 +52,8 @@ COMMAND_LINES = {
     "checkpoint download abc": "'abc' is not the UUID of a checkpoint; `resolute checkpoint list` lists them",
     "trial export 1 --output x": "x must end with .csv or .parquet",
     "up --slots gpu": "'gpu' is not a number; without --slots they are the GPUs, or else the cores",
+    "e set priority 1 high": "a whole number is expected there",
+    "e set weight 1 heavy": "a number is expected there",
     "up --slots 0": "0 is not in the range x>=1",
     "up --prot 8080": "Did you mean one of: '--host', '--port'",
     "init tensorflow x": "'tensorflow' is not one of 'pytorch', 'lightning', 'hf', 'keras', 'core'",
