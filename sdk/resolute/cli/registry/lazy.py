@@ -15,6 +15,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+_ALIKE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("rm", "remove", "del", "drop"), ("delete", "remove", "rm", "revoke")),
+    **dict.fromkeys(("show", "get", "info", "view", "inspect"), ("describe", "list")),
+    **dict.fromkeys(("stop", "abort", "terminate"), ("cancel", "kill", "down")),
+    **dict.fromkeys(("add", "new", "make"), ("create", "set")),
+    **dict.fromkeys(("submit", "start", "launch"), ("create", "run", "up")),
+    **dict.fromkeys(("resume", "restart"), ("activate", "continue")),
+}
+"""Words of other programs, with the commands that may be meant."""
+
 
 @dataclass(frozen=True)
 class LazyCommand:
@@ -95,7 +105,8 @@ class LazyGroup(click.Group):
         if absent:
             ctx.fail(f"There is no `{ctx.command_path} {absent[0]}`: {self._counterparts[absent[0]]}.")
         if not matches and not typed.startswith("-"):
-            close = difflib.get_close_matches(typed, self.list_commands(ctx), n=3)
+            close = [name for name in _ALIKE.get(typed, ()) if name in self.list_commands(ctx)]
+            close = close or difflib.get_close_matches(typed, self.list_commands(ctx), n=3)
             hint = f" Did you mean {' or '.join(close)}?" if close else ""
             if typed.isdigit():
                 own = self.list_commands(ctx)
