@@ -17,7 +17,6 @@ from resolute.cli.options.settings import Settings
 from resolute.cli.registry.commands import ROOT_COMMANDS, RootGroup
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.foreign_words import FOREIGN_WORDS
-from resolute.cli.registry.plugins import OF_THIS_MACHINE
 
 _DETERMINED = "det"
 """The name under which commands print as those of Determined do."""
@@ -61,11 +60,15 @@ def cli(ctx: click.Context, master: str, user: str) -> None:
     Without -m, commands use the cluster that RESOLUTE_MASTER or DET_MASTER names, or else the one that
     `resolute up` runs on this machine. Commands can be shortened: `resolute e ls`.
     """
-    if master and ctx.invoked_subcommand in OF_THIS_MACHINE:
-        ctx.fail(
-            f"`{ctx.info_name} {ctx.invoked_subcommand}` is about the cluster of this machine, in the "
-            "directory that RESOLUTE_HOME names: leave out -m."
-        )
+    if master:
+        # Loaded only now: it loads what lists distributions.
+        from resolute.cli.registry.plugins import OF_THIS_MACHINE
+
+        if ctx.invoked_subcommand in OF_THIS_MACHINE:
+            ctx.fail(
+                f"`{ctx.info_name} {ctx.invoked_subcommand}` is about the cluster of this machine, in the "
+                "directory that RESOLUTE_HOME names: leave out -m."
+            )
     ctx.obj = Settings(master=master, user=user)
     if ctx.info_name == _DETERMINED:
         use_renderings(ctx, _of_determined)
