@@ -20,6 +20,9 @@ IN_FIREFOX = os.environ.get("RESOLUTE_TEST_BROWSER") == "firefox"
 """Whether tests of the page run in Firefox and not in Chromium; `make page-in-firefox` sets it."""
 SCREENS = ((1440, 900), (1024, 768), (390, 844))
 """Widths and heights of a screen, a small one, and a phone."""
+_TOO_WIDE = """[document.scrollingElement, ...document.querySelectorAll(".scroll-x:has(> table)")]
+    .filter((one) => one.scrollWidth > one.clientWidth)
+    .map((one) => `${one.className || one.tagName}: ${one.scrollWidth} of ${one.clientWidth}`)"""
 AXE = Path(__file__).parents[3] / "services/gateway/web/node_modules/axe-core/axe.min.js"
 
 
@@ -90,10 +93,15 @@ async def assert_accessible_everywhere(page: Any) -> None:
         for theme in ("light", "dark"):
             await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             await assert_accessible(page)
-        root = "document.scrollingElement"
-        assert await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0, width
+        await assert_fits(page)
     await page.emulate_media(color_scheme="light", reduced_motion="reduce")
     await page.set_viewport_size({"width": SCREENS[0][0], "height": SCREENS[0][1]})
+
+
+async def assert_fits(page: Any) -> None:
+    """Asserts that neither the view nor a list in it is wider than its place."""
+    wide = await page.evaluate(_TOO_WIDE)
+    assert not wide, f"{page.url}, {page.viewport_size}: {wide}"
 
 
 async def assert_accessible(page: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pages.browser import assert_accessible
+from support.pages.browser import assert_accessible, assert_fits
 from support.pages.visit import Visit, visit_page
 from support.services.gateway import need_http
 from support.services.metrics import block
@@ -20,9 +20,6 @@ from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HT
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
 LONG = "n" * 200
 MANY = 1500
-WIDER = """[...document.querySelectorAll(".scroll-x:has(> table)")]
-    .filter((one) => one.scrollWidth > one.clientWidth).length"""
-"""How many lists scroll sideways."""
 CUT_CRUMB = """(() => {
     const last = document.querySelector("header nav > :last-child"), nav = last.parentElement;
     const hidden = last.getBoundingClientRect().right - nav.getBoundingClientRect().right;
@@ -69,10 +66,7 @@ async def look_at_lists(visit: Visit) -> None:
             await page.set_viewport_size({"width": width, "height": height})
             await page.goto(f"{visit.url}/{path}")
             await page.get_by_text(text).first.wait_for()
-            root = "document.scrollingElement"
-            assert await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0, (path, width)
-            # Columns are left out where there is no room; on a phone the rows are cards.
-            assert await page.evaluate(WIDER) == 0, (path, width)
+            await assert_fits(page)
             if path.startswith("trials"):
                 assert await page.evaluate(CUT_CRUMB) == 0, width
         await assert_accessible(page)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pages.browser import assert_accessible
+from support.pages.browser import assert_accessible, assert_fits
 from support.pages.visit import MARKUP, Visit, visit_page
 from support.services.gateway import need_http
 from support.services.metrics import block
@@ -97,16 +97,10 @@ async def look_at_every_view(visit: Visit) -> None:
                 if PICTURES:
                     name_of_file = re.sub(r"\W+", "-", path).strip("-") or "experiments"
                     await page.screenshot(path=f"{PICTURES}/{name_of_file}-{width}-{theme}.png")
-            assert await hidden_at_the_right(page) == 0, (path, width)
+            await assert_fits(page)
     await page.keyboard.press("?")
     await page.get_by_role("dialog").get_by_role("heading", name="Keys").wait_for()
     await assert_accessible(page)
-
-
-async def hidden_at_the_right(page: Any) -> int:
-    """How many pixels the document is wider than the screen."""
-    root = "document.scrollingElement"
-    return int(await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth"))
 
 
 def test_eight_tabs_are_live_at_once_and_a_ninth_loads(tmp_path: Path) -> None:
