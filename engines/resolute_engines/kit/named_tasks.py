@@ -8,6 +8,8 @@ from typing import Any
 
 import structlog
 
+from resolute.contracts.tasks import end_tasks
+
 _log = structlog.get_logger("engine")
 
 
@@ -45,9 +47,7 @@ class NamedTasks:
         """Ends all tasks, and waits for them."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(name) is task:

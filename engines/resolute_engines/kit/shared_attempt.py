@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import DeadlineError, UnavailableError
 
 T = TypeVar("T")
@@ -54,9 +55,7 @@ class SharedAttempt(Generic[T]):
 
     async def close(self) -> None:
         """Ends the attempt that is under way."""
-        if task := self._task:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(self._task)
 
     def _over(self, task: asyncio.Task[T]) -> None:
         self._task = None

@@ -12,6 +12,7 @@ import structlog
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.shim_files import KILL, STOP
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import (
     FailedPreconditionError,
     PermissionDeniedError,
@@ -254,9 +255,7 @@ class KubernetesEngine:
     async def _unfollow(self) -> None:
         """Ends the watch over Pods, if there is one."""
         following, self._following = self._following, None
-        if following is not None:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+        await end_tasks(following)
 
     async def _follow(self) -> None:
         try:

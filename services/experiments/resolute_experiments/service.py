@@ -28,6 +28,7 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
+from resolute.contracts.tasks import end_tasks
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
 from resolute_engines.settings import ONLY_LOCAL
@@ -471,9 +472,7 @@ class ExperimentsService:
     async def stop(self) -> None:
         """Ends watches and background work. Trials continue."""
         self._core.notifier.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         await self._controllers.stop()
         await self._idempotency_sweeper.stop()
         await self._refusal_log.write()

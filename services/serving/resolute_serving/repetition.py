@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import TypeVar
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.tasks import end_tasks
 from resolute_serving.notifier import Notifier
 
 K = TypeVar("K", bound=Hashable)
@@ -72,9 +73,7 @@ class PeriodicTask:
 
     async def stop(self) -> None:
         """Ends it, wherever it is."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     async def _once(self) -> float:
         await self._work()

@@ -17,6 +17,7 @@ import structlog
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
 from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import UnavailableError
 from resolute_engines.kit.named_tasks import NamedTasks
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
@@ -98,10 +99,8 @@ class Deliveries:
         try:
             _, late = await asyncio.wait(uploads, timeout=self._log_wait + _START_SECONDS)
         finally:
-            for upload in uploads:
-                # The process of a late one continues.
-                upload.cancel()
-            await asyncio.gather(*uploads, return_exceptions=True)
+            # The processes of late ones continue.
+            await end_tasks(*uploads)
         return not late and not any(isinstance(upload.exception(), UnavailableError) for upload in uploads)
 
     def _undelivered(self, tokens: Mapping[str, str]) -> list[tuple[RunContainer, str]]:

@@ -40,12 +40,14 @@ class Alerts:
             InvalidArgumentError: Something in the document is wrong; the error lists every fault.
             PermissionDeniedError: The caller is no admin there.
         """
-        request = _pb.SetAlertsRequest(workspace_id=self._id(workspace), alerts_yaml=document)
+        request = _pb.SetAlertsRequest(workspace_id=self._workspaces.id_of(workspace), alerts_yaml=document)
         return self._stub.SetAlerts(request).alerts_yaml
 
     def get(self, *, workspace: str | int | None = None) -> str:
         """Returns alerts as YAML without secrets; empty where none are set."""
-        return self._stub.GetAlerts(_pb.GetAlertsRequest(workspace_id=self._id(workspace))).alerts_yaml
+        return self._stub.GetAlerts(
+            _pb.GetAlertsRequest(workspace_id=self._workspaces.id_of(workspace))
+        ).alerts_yaml
 
     def test(self, endpoint: str, *, workspace: str | int | None = None) -> None:
         """Tells one endpoint now.
@@ -55,14 +57,11 @@ class Alerts:
             NotFoundError: There is no such endpoint.
             UnavailableError: It did not take the alert.
         """
-        request = _pb.TestEndpointRequest(workspace_id=self._id(workspace), endpoint=endpoint)
+        request = _pb.TestEndpointRequest(workspace_id=self._workspaces.id_of(workspace), endpoint=endpoint)
         self._stub.TestEndpoint(request)
 
     def deliveries(self, *, workspace: str | int | None = None) -> list[AlertDeliveryRecord]:
         """Returns the latest deliveries, newest first."""
-        request = _pb.ListDeliveriesRequest(workspace_id=self._id(workspace))
+        request = _pb.ListDeliveriesRequest(workspace_id=self._workspaces.id_of(workspace))
         found = self._stub.ListDeliveries(request).deliveries
         return [from_message(AlertDeliveryRecord, delivery) for delivery in found]
-
-    def _id(self, workspace: str | int | None) -> int:
-        return 0 if workspace is None else self._workspaces.id_of(workspace)

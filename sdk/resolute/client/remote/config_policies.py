@@ -43,13 +43,15 @@ class ConfigPolicies:
             InvalidArgumentError: Something in the document is wrong; the error lists every fault.
             PermissionDeniedError: The caller is no admin there.
         """
-        request = _pb.SetConfigPoliciesRequest(workspace_id=self._id(workspace), policies_yaml=document)
+        request = _pb.SetConfigPoliciesRequest(
+            workspace_id=self._workspaces.id_of(workspace), policies_yaml=document
+        )
         response = self._stub.SetConfigPolicies(request)
         return _record(response.policies), list(response.warnings)
 
     def get(self, *, workspace: str | int | None = None) -> ConfigPoliciesRecord:
         """Returns policies; where none are set they are empty."""
-        request = _pb.GetConfigPoliciesRequest(workspace_id=self._id(workspace))
+        request = _pb.GetConfigPoliciesRequest(workspace_id=self._workspaces.id_of(workspace))
         return _record(self._stub.GetConfigPolicies(request).policies)
 
     def delete(self, *, workspace: str | int | None = None) -> None:
@@ -58,10 +60,9 @@ class ConfigPolicies:
         Raises:
             PermissionDeniedError: The caller is no admin there.
         """
-        self._stub.DeleteConfigPolicies(_pb.DeleteConfigPoliciesRequest(workspace_id=self._id(workspace)))
-
-    def _id(self, workspace: str | int | None) -> int:
-        return 0 if workspace is None else self._workspaces.id_of(workspace)
+        self._stub.DeleteConfigPolicies(
+            _pb.DeleteConfigPoliciesRequest(workspace_id=self._workspaces.id_of(workspace))
+        )
 
 
 def _record(message: config_policies_pb2.ConfigPolicies) -> ConfigPoliciesRecord:

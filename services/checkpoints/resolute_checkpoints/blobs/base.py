@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
-from resolute.errors import AlreadyExistsError
+from resolute.errors import AlreadyExistsError, DataLossError
 from resolute_checkpoints.domain.checkpoint import File
 
 
@@ -178,3 +178,11 @@ def faults(store: BlobStore, checkpoint_id: str, files: Sequence[File]) -> list[
         for fault in store.faults(home_id, [File(path, of[0].size) for path, of in wanted.items()])
         for file in wanted[fault.path]
     ]
+
+
+def damaged(checkpoint_id: str, path: str, problem: str) -> DataLossError:
+    """Returns the error of a file that is not what was committed; ``problem`` is the end of a sentence."""
+    return DataLossError(
+        f"{path!r} of checkpoint {checkpoint_id} {problem}; restore it from a copy or use another checkpoint",
+        resource=f"checkpoint {checkpoint_id}",
+    )

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resolute.contracts.files.atomic_files import write_atomically
-from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
+from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, damaged, taken
 from resolute_checkpoints.blobs.os_errors import file_system_errors
 from resolute_checkpoints.blobs.verification import KnownDigests, can_compute
 from resolute_checkpoints.domain.checkpoint import File
@@ -105,16 +105,16 @@ class DirectoryStore:
             # What realpath gives has no links in it, so none may appear while it is opened part by part.
             inside = _inside(base, real)
             if inside is None:
-                raise _damaged(checkpoint_id, path, "leads out of the checkpoint")
+                raise damaged(checkpoint_id, path, "leads out of the checkpoint")
             try:
                 descriptor = _open_file(base, inside)
             except OSError as error:
                 if error.errno not in _NO_WAY:
                     raise
-                raise _damaged(checkpoint_id, path, "is not there") from error
+                raise damaged(checkpoint_id, path, "is not there") from error
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
-                raise _damaged(checkpoint_id, path, "is not a plain file")
+                raise damaged(checkpoint_id, path, "is not a plain file")
             stream = os.fdopen(descriptor, "rb")
             stream.seek(offset)
             return stream
@@ -309,10 +309,3 @@ def _remove_tree(base: Path) -> None:
 def _tolerate_absence(error: BaseException) -> None:
     if not isinstance(error, FileNotFoundError):
         raise error
-
-
-def _damaged(checkpoint_id: str, path: str, problem: str) -> DataLossError:
-    return DataLossError(
-        f"{path!r} of checkpoint {checkpoint_id} {problem}; restore it from a copy or use another checkpoint",
-        resource=f"checkpoint {checkpoint_id}",
-    )

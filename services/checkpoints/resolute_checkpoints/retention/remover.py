@@ -11,6 +11,7 @@ from operator import attrgetter
 import structlog
 
 from resolute.contracts.clock import Clock
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import InternalError, ResoluteError
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
@@ -55,8 +56,7 @@ class Remover:
         try:
             outcomes = await asyncio.gather(*(self._carry_out(removal) for removal in claimed))
         finally:
-            claims.cancel()
-            await asyncio.gather(claims, return_exceptions=True)
+            await end_tasks(claims)
         return [outcome for outcome in outcomes if outcome is not None]
 
     async def _keep_claims(self, claimed: Sequence[Removal]) -> None:

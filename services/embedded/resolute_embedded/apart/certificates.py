@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from resolute.contracts.files.atomic_files import write_atomically
+from resolute_embedded.network.self_signed import general_name
 
 AUTHORITY_CERTIFICATE = "authority.pem"
 _YEARS = 10
@@ -47,7 +47,7 @@ def issue_all(directory: Path, *, authority: Path, names: Sequence[str], now: fl
     if server.exists() and _names(x509.load_pem_x509_certificate(server.read_bytes())) == set(names):
         return
     own = ec.generate_private_key(ec.SECP256R1())
-    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
+    alternatives = x509.SubjectAlternativeName([general_name(name) for name in names])
     signed = (
         _builder(names[0], signer.subject, own, moment)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -115,10 +115,3 @@ def _subject(name: str) -> x509.Name:
 def _names(certificate: x509.Certificate) -> set[str]:
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return {str(name.value) for name in names}
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import UnavailableError
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.remote_access import RemoteAccess
@@ -139,9 +140,7 @@ class ClusterHttp:
 
     async def stop(self) -> None:
         """Ends streams, lets other requests in progress end."""
-        if self._loading is not None:
-            self._loading.cancel()
-            await asyncio.gather(self._loading, return_exceptions=True)
+        await end_tasks(self._loading)
         if self._gateway is not None:
             await self._gateway.stop()
         elif self._opened is not None:

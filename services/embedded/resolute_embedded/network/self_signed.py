@@ -61,7 +61,7 @@ def _certificate(key: ec.EllipticCurvePrivateKey, names: Sequence[str], now: dt.
         .not_valid_before(now - dt.timedelta(days=1))  # clocks of clients may be behind
         .not_valid_after(now + dt.timedelta(days=365 * _YEARS))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([general_name(name) for name in names]), critical=False)
         .add_extension(identifier, critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False
@@ -70,7 +70,8 @@ def _certificate(key: ec.EllipticCurvePrivateKey, names: Sequence[str], now: dt.
     )
 
 
-def _general_name(name: str) -> x509.GeneralName:
+def general_name(name: str) -> x509.GeneralName:
+    """Returns an address or a host name in the form in which certificates have it."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

@@ -12,6 +12,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import FailedPreconditionError, NotFoundError, ResoluteError, UnavailableError
 from resolute_experiments.alerts.alert import Alert, request_for
 from resolute_experiments.alerts.document import AlertsDocument, Mail, read_alerts
@@ -136,9 +137,7 @@ class AlertDelivery:
         try:
             await repeat(look, notifier=self._core.notifier, topics=[ALERTS], failures=failures)
         finally:
-            for task in self._sending:
-                task.cancel()
-            await asyncio.gather(*self._sending, return_exceptions=True)
+            await end_tasks(*self._sending)
             # A post that is under way ends by itself; its alert is sent again after a restart.
             self._threads.shutdown(wait=False, cancel_futures=True)
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import UnavailableError
 from resolute_engines.kit.attempts import try_each
 from resolute_engines.protocol import Engine
@@ -131,8 +132,7 @@ class EngineRuns:
                     # A lease that runs out is noticed then, not at the next tick.
                     await changes.wait(min(_TICK_SECONDS, self._leases.seconds_until_next()))
         finally:
-            watcher.cancel()
-            await asyncio.gather(watcher, return_exceptions=True)
+            await end_tasks(watcher)
 
     async def _look(self) -> None:
         await _each(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import UnavailableError
 from resolute_engines.kit.attempts import try_each
 from resolute_experiments.allocations.engine_runs import EngineRuns
@@ -80,9 +81,7 @@ class Fleet:
         try:
             await asyncio.gather(*tasks)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
             # Not in the tasks: one that is cancelled while it closes its engine leaves that half closed.
             await try_each(lambda each: each.engine.close(), self._engines)
 

@@ -22,6 +22,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import InternalError, InvalidArgumentError, NotFoundError, ResoluteError
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
@@ -131,8 +132,7 @@ class ExperimentController:
                 failures=LoggedBackoff(_log, "a step of an experiment failed", experiment=self._id),
             )
         finally:
-            follower.cancel()
-            await asyncio.gather(follower, return_exceptions=True)
+            await end_tasks(follower)
 
     async def _drive(self) -> float | None:
         """Makes a step; returns the seconds until the next, None after the last."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from resolute.contracts.tasks import end_tasks
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Topic
 from resolute_serving.notifier import Notifier
@@ -46,9 +47,7 @@ class Controllers:
     async def stop(self) -> None:
         """Leads no experiment any more."""
         tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         for experiment_id, known in list(self._tasks.items()):

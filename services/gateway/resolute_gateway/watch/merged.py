@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 
 from resolute.api.gateway.v1 import gateway_service_pb2 as pb
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_gateway.watch.parts import Wanted, wanted_by
 from resolute_serving.server.channels.peers import to_error
@@ -59,9 +60,7 @@ class MergedWatches:
                 under_way -= item.HasField("end")
         finally:
             self._open.discard(news)
-            for reader in readers:
-                reader.cancel()
-            await asyncio.gather(*readers, return_exceptions=True)
+            await end_tasks(*readers)
 
     def close(self) -> None:
         """Ends all watches with the request to connect again."""

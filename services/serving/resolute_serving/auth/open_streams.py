@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import structlog
 
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.bounds.streams import StreamCounts, StreamLimits
@@ -51,9 +52,7 @@ class OpenStreams:
 
     async def stop(self) -> None:
         """Ends the checks; the streams stay as they are."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     @contextmanager
     def registered(self, token: VerifiedToken | None, *, address: str) -> Iterator[None]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.open_files import raise_limit
+from resolute.contracts.tasks import end_tasks
 from resolute.errors import ResoluteError
 from resolute_serving.auth.keys import FetchedKeys
 from resolute_serving.auth.service_tokens import ServiceTokens
@@ -98,9 +99,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         asyncio.create_task(_renew_token(settings, peers), name="token-renewal"),
     ]
     await ended.wait()
-    for task in background:
-        task.cancel()
-    await asyncio.gather(*background, return_exceptions=True)
+    await end_tasks(*background)
     await server.stop()
     await peers.close()
 

@@ -10,6 +10,7 @@ import structlog
 
 from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.clock import Clock
+from resolute.contracts.tasks import end_tasks
 from resolute_serving.observability.gauges import CallCounts, Gauge, GaugeSource
 from resolute_serving.server.service import Service
 
@@ -52,9 +53,7 @@ class HealthMonitor:
     async def stop(self) -> None:
         """Ends."""
         self._stopped = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
     async def gauges(self) -> list[Gauge]:
         """Reads every number now; of a service that cannot tell its own, only that."""

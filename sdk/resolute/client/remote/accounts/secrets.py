@@ -38,12 +38,14 @@ class Secrets:
             InvalidArgumentError: The name or the value cannot be one, or there are too many.
             PermissionDeniedError: The caller is no admin of the workspace.
         """
-        request = _pb.SetSecretRequest(workspace_id=self._id(workspace), name=name, value=value)
+        request = _pb.SetSecretRequest(workspace_id=self._workspaces.id_of(workspace), name=name, value=value)
         return from_message(SecretRecord, self._stub.SetSecret(request).secret)
 
     def list(self, *, workspace: str | int | None = None) -> list[SecretRecord]:
         """Returns secrets without their values, by name."""
-        found = self._stub.ListSecrets(_pb.ListSecretsRequest(workspace_id=self._id(workspace))).secrets
+        found = self._stub.ListSecrets(
+            _pb.ListSecretsRequest(workspace_id=self._workspaces.id_of(workspace))
+        ).secrets
         return [from_message(SecretRecord, secret) for secret in found]
 
     def delete(self, name: str, *, workspace: str | int | None = None) -> None:
@@ -53,7 +55,6 @@ class Secrets:
             NotFoundError: There is none of the name.
             PermissionDeniedError: The caller is no admin of the workspace.
         """
-        self._stub.DeleteSecret(_pb.DeleteSecretRequest(workspace_id=self._id(workspace), name=name))
-
-    def _id(self, workspace: str | int | None) -> int:
-        return 0 if workspace is None else self._workspaces.id_of(workspace)
+        self._stub.DeleteSecret(
+            _pb.DeleteSecretRequest(workspace_id=self._workspaces.id_of(workspace), name=name)
+        )

@@ -191,14 +191,14 @@ class Workspaces:
         )
         return _project(self._stub.MoveExperiment(request).project)
 
-    def id_of(self, workspace: str | int) -> int:
-        """Returns the id of a workspace.
+    def id_of(self, workspace: str | int | None) -> int:
+        """Returns the id of a workspace; zero, which stands for the cluster, for None.
 
         Raises:
             NotFoundError: There is none.
         """
-        if isinstance(workspace, int):
-            return workspace
+        if workspace is None or isinstance(workspace, int):
+            return workspace or 0
         workspaces = self._stub.ListWorkspaces(pb2.ListWorkspacesRequest(names=[workspace])).workspaces
         if not workspaces:
             raise NotFoundError(f"workspace {workspace!r} does not exist", resource=f"workspace {workspace}")

@@ -9,10 +9,9 @@ from typing import Any, BinaryIO, cast
 
 from resolute.contracts.object_stores.bucket import Bucket, map_concurrently
 from resolute.errors import (
-    DataLossError,
     NotFoundError,
 )
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, damaged, taken
 from resolute_checkpoints.domain.checkpoint import File
 from resolute_serving.validation import invalid
 
@@ -84,7 +83,7 @@ class BucketStore:
         try:
             first = next(pieces, b"")
         except NotFoundError as error:
-            raise _damaged(checkpoint_id, path, "is not there") from error
+            raise damaged(checkpoint_id, path, "is not there") from error
         return cast("BinaryIO", io.BufferedReader(_ObjectStream(first, pieces)))
 
     def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
@@ -183,10 +182,3 @@ def _compare(file: File, size: int | None) -> Fault | None:
     if size is None:
         return Fault(file.path, "is not there")
     return None if size == file.size else Fault(file.path, f"has {size} bytes, not {file.size}")
-
-
-def _damaged(checkpoint_id: str, path: str, problem: str) -> DataLossError:
-    return DataLossError(
-        f"{path!r} of checkpoint {checkpoint_id} {problem}; restore it from a copy or use another checkpoint",
-        resource=f"checkpoint {checkpoint_id}",
-    )
