@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from contract.experiments.accounts.test_sign_in import ada_signs_in, audit_rows, caller
+from contract.experiments.accounts.sign_in.test_sign_in import ada_signs_in, audit_rows, caller
 from sqlalchemy.engine import Connection
 from support.services.access import Calls, Scenario, calls
 from support.services.in_process import Running
