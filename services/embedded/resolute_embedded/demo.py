@@ -206,7 +206,10 @@ def _say_what_to_look_at(experiment: Experiment, directory: Path, *, kept: bool)
         lines.append(f"  {here} down: stops the cluster")
     else:
         lines.append(f"  the search in the browser: `{program} demo --keep`, in a clone `make demo KEEP=1`")
-    lines.append(f"  a script of your own: `{program} up --detach`, then `{program} init`, and docs/tour.md")
+    lines.append(
+        f"  a script of your own: `{program} up --detach`, then `{program} init`, "
+        "and docs/tour.md in the repository"
+    )
     console.print("\nWhat to look at:", *lines, sep="\n", soft_wrap=True)
 
 
