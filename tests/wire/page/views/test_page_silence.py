@@ -22,6 +22,10 @@ pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page i
 UNREAD = re.compile("Failed to fetch|cannot be shown|could not be|out of date")
 MOST_ERRORS_A_SECOND = 2.0
 """What a browser writes into its console for each call that nobody answers."""
+OPENED = 6
+"""Views that are opened while the gateway is away."""
+MOST_ERRORS_A_VIEW = 6
+"""Calls of a view when it is opened: each may fail once, however quickly views follow each other."""
 
 
 def test_a_view_goes_on_after_its_gateway_stood_still(
@@ -97,7 +101,8 @@ async def be_away(visit: Visit) -> None:
         await page.get_by_text("No models yet").wait_for()
         await status.get_by_text("reconnecting").wait_for()
         seconds = asyncio.get_running_loop().time() - began
-        assert len(errors) <= 10 + MOST_ERRORS_A_SECOND * seconds, (len(errors), seconds)
+        most = OPENED * MOST_ERRORS_A_VIEW + MOST_ERRORS_A_SECOND * seconds
+        assert len(errors) <= most, (len(errors), seconds)
 
         caller, experiment = visit.caller, {"experiment_id": trial.experiment_id}
         await caller.call("PauseExperiment", token=caller.admin, experiment=experiment)
