@@ -9,6 +9,7 @@ from functools import partial
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute.contracts.documents.rejections import suggestion
 from resolute_experiments.filters import fields
 from resolute_experiments.filters.fields import Condition, Fields
 from resolute_experiments.filters.hyperparameters import compare_hyperparameter, has_hyperparameter
@@ -65,9 +66,12 @@ def check_names(connection: Connection, node: Node, asking: Asking) -> None:
         name, place = _bare(comparison.name)
         if comparison.name.lower() in known or _exists(connection, name, place, asking.dialect):
             continue
+        problem = (
+            "there is no such field, no search goes by such a metric and no trial has such a hyperparameter;"
+        )
+        advice = f"fields are {', '.join(sorted(known))}"
         raise comparison.wrong(
-            "there is no such field, no search goes by such a metric and no trial has such a hyperparameter; "
-            f"fields are {', '.join(sorted(known))}"
+            " ".join(filter(None, (problem, suggestion(comparison.name.lower(), known), advice)))
         )
 
 

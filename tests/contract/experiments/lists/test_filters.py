@@ -194,6 +194,10 @@ def test_a_name_that_nothing_has_is_refused_and_one_that_something_has_is_not(co
         InvalidArgumentError, match=r"character 8: los: there is no such field.*fields are archived"
     ):
         listed(core, "vision los < 0.1")
+    with pytest.raises(
+        InvalidArgumentError, match=r"hyperparameter; did you mean 'state'\? fields are archived"
+    ):
+        listed(core, "Stat = failed")
     assert numbers(core, "loss < -1") == []
     assert numbers(core, "lr > 100") == []
 
