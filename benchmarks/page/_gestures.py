@@ -15,6 +15,7 @@ SETTLE_MS = 200.0
 """How long a filter waits until nobody types any more."""
 DRAWN = "probe.drawn > begin"
 ANSWERED = "!probe.pending && probe.answered > begin"
+LISTED = "probe.listed > begin"
 _ZOOMED = f"{ANSWERED} && probe.drawn >= probe.answered"
 
 

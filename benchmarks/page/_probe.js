@@ -1,6 +1,6 @@
 // Runs in the page before its own code: notes when canvases are drawn and answers come, and tells how long something took to be seen.
 (() => {
-  const probe = { drawn: 0, painted: 0, asked: 0, answered: 0, pending: 0, result: undefined };
+  const probe = { drawn: 0, painted: 0, asked: 0, answered: 0, pending: 0, listed: 0, result: undefined };
   const clear = CanvasRenderingContext2D.prototype.clearRect;
   CanvasRenderingContext2D.prototype.clearRect = function (...where) {
     probe.drawn = performance.now();
@@ -24,6 +24,13 @@
     probe.answered = performance.now();
     return content;
   };
+
+  // What is followed comes by a shared worker, whose answers are not seen here: the rows are.
+  new MutationObserver((changes) => {
+    if (changes.some(({ target }) => (target instanceof Element ? target : target.parentElement)?.closest("table"))) {
+      probe.listed = performance.now();
+    }
+  }).observe(document, { subtree: true, childList: true, characterData: true });
 
   /** Resolves once a frame is painted. */
   const frame = () =>

@@ -52,14 +52,14 @@ async def experiments(opened: Tab, _: Load) -> AsyncIterator[Figure]:
         "experiments: sort the list",
         lambda turn: table.get_by_role("button", name=orders[turn], exact=True).first.click(),
         on="click",
-        seen=f"{gestures.ANSWERED} && {ROWS}",
+        seen=f"{gestures.LISTED} && {ROWS}",
     )
     yield await opened.paint("experiments: list again", "", seen=ROWS, repeats=1)
     yield await opened.react(
         "experiments: next page of the list",
         lambda _: page.get_by_role("button", name="Next page").click(),
         on="click",
-        seen=f"{gestures.ANSWERED} && {ROWS}",
+        seen=f"{gestures.LISTED} && {ROWS}",
     )
     yield await opened.paint("experiments: first page again", "", seen=ROWS, repeats=1)
     yield await opened.react(
@@ -75,7 +75,7 @@ async def experiments(opened: Tab, _: Load) -> AsyncIterator[Figure]:
         "experiments: filter by label and state",
         lambda turn: field.fill(f"label:label{turn} state:failed"),
         on="input",
-        seen=f"{gestures.ANSWERED} && location.search.includes('label' + turn)",
+        seen=f"{gestures.LISTED} && location.search.includes('label' + turn)",
         limit=gestures.SETTLE_MS + INTERACTION_MS,
     )
     yield await opened.paint("experiments: now", "now", seen=ROWS)
