@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
+from resolute.contracts.distribution import normalized_name
 
 MAX_PACKAGES = 5000
 _MAX_TEXT = 500
@@ -59,7 +60,7 @@ def installed_packages(path: Iterable[str]) -> dict[str, str]:
             continue
         for match in map(_DISTRIBUTION.fullmatch, names):
             if match is not None:
-                name = match["name"].replace("_", "-").lower()[:_MAX_TEXT]
+                name = normalized_name(match["name"])[:_MAX_TEXT]
                 versions.setdefault(name, match["version"][:_MAX_TEXT])
     return versions
 

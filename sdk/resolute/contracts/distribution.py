@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -19,6 +19,8 @@ def version() -> str:
     Raises:
         importlib.metadata.PackageNotFoundError: The code is on the path but was never installed.
     """
+    from importlib import metadata  # here: launchers, which compare names alone, start without it
+
     return metadata.version(NAME)
 
 
@@ -36,8 +38,19 @@ def install_command(*extras: str) -> str:
     return f"pip install {option}'{source}[{','.join(extras)}]'"
 
 
+def normalized_name(name: str) -> str:
+    """Returns the one spelling of a distribution's name, by which two are compared.
+
+    Metadata, directories and requirements write ``boolean.py``, ``boolean_py`` and ``Boolean-Py`` for the
+    same; the rule is that of PEP 503.
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _source() -> tuple[str, str]:
     """What was given to pip, as it noted beside the distribution, and the option that it was given with."""
+    from importlib import metadata
+
     try:
         noted = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from resolute.client.reproduction.directory import SCRIPT
 from resolute.client.schema.environments import EnvironmentRecord
+from resolute.contracts.distribution import normalized_name
 from resolute.errors import FailedPreconditionError
 
 _CLUSTER_VARIABLES = ("DET_", "RESOLUTE_RUN_DIR", "RESOLUTE_INFO_DIR", "RESOLUTE_COLLECTIVE_")
@@ -45,12 +46,12 @@ def run(directory: Path, *, output: int | None = None) -> None:
 def changed_packages(recorded: EnvironmentRecord) -> list[str]:
     """Says which recorded packages are installed here in other versions, or are missing."""
     here = {
-        str(distribution.metadata["Name"]).replace("_", "-").lower(): distribution.version
+        normalized_name(str(distribution.metadata["Name"])): distribution.version
         for distribution in distributions()
         if distribution.metadata["Name"]
     }
     return [
-        f"{name} {here.get(name, 'missing')} instead of {version}"
+        f"{name} {here.get(normalized_name(name), 'missing')} instead of {version}"
         for name, version in sorted(recorded.packages.items())
-        if here.get(name) != version
+        if here.get(normalized_name(name)) != version
     ]

@@ -10,12 +10,19 @@ from resolute_launch.container.software import installed_packages, run_environme
 
 def test_packages_are_found_by_their_metadata_and_the_first_on_the_path_counts(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    for name in ("Some_Package-1.2.dist-info", "old-3.0-py3.11.egg-info", "notes.txt", "no-version"):
+    for name in (
+        "Some_Package-1.2.dist-info",
+        "dotted.name-5.0.dist-info",
+        "old-3.0-py3.11.egg-info",
+        "notes.txt",
+        "no-version",
+    ):
         (first / name).mkdir(parents=True)
     (second / "some_package-9.dist-info").mkdir(parents=True)
     found = installed_packages([str(first), str(second), str(tmp_path / "missing"), ""])
     assert found["some-package"] == "1.2"
     assert found["old"] == "3.0"
+    assert found["dotted-name"] == "5.0"
     assert not {"notes", "no"} & found.keys()
 
 
