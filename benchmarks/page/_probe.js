@@ -18,12 +18,14 @@
       probe.pending -= 1;
     }
   };
-  const read = Response.prototype.arrayBuffer;
-  Response.prototype.arrayBuffer = async function () {
-    const content = await read.call(this);
-    probe.answered = performance.now();
-    return content;
-  };
+  for (const way of ["arrayBuffer", "json", "text"]) {
+    const read = Response.prototype[way];
+    Response.prototype[way] = async function () {
+      const content = await read.call(this);
+      probe.answered = performance.now();
+      return content;
+    };
+  }
 
   // What is followed comes by a shared worker, whose answers are not seen here: the rows are.
   new MutationObserver((changes) => {
