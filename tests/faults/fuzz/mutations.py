@@ -50,6 +50,8 @@ _RANGES = {
     Field.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 _MOST_ELEMENTS = 3_000
+_MOST_COPIED = 64 << 20
+"""Bytes."""
 
 
 def mutate(request: Any, rng: random.Random) -> str:
@@ -118,7 +120,8 @@ def _mutate_repeated(message: Any, field: Any, rng: random.Random) -> None:
         del values[:]
     elif field.message_type is not None:
         first = values[0] if len(values) else None
-        for _ in range(many):
+        # Copies of what has thousands of elements itself would be gigabytes.
+        for _ in range(min(many, 2 + _MOST_COPIED // (first.ByteSize() + 1)) if first is not None else many):
             added = values.add()
             if first is not None:
                 added.CopyFrom(first)
