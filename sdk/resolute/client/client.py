@@ -8,7 +8,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +28,8 @@ from resolute.client.remote.models import ModelFilter, ModelUpdate
 from resolute.client.schema.accounts import UserRole
 from resolute.client.schema.ordering import (
     EXPERIMENT_FIELDS,
+    EXPERIMENT_KEYS,
+    MODEL_KEYS,
     ExperimentSortBy,
     ModelSortBy,
     OrderBy,
@@ -36,7 +37,6 @@ from resolute.client.schema.ordering import (
 )
 from resolute.client.schema.records import (
     ExperimentRecord,
-    ModelRecord,
     TrainingMetrics,
     TrialMetrics,
     ValidationMetrics,
@@ -46,8 +46,6 @@ from resolute.client.services import Services
 from resolute.client.submission.config import config_text, read_config, with_project
 from resolute.client.submission.git_state import known_secrets, read_git_state
 from resolute.client.submission.packing import configured_limit, pack
-
-_EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 
 class Client:
@@ -249,7 +247,7 @@ class Client:
             # No page is read after the last of them.
             records = itertools.islice((record for record in records if record.id in chosen), len(chosen))
         if sort_by not in EXPERIMENT_FIELDS:
-            key = _KEYS.get(sort_by) or self._measures(sort_by)
+            key = EXPERIMENT_KEYS.get(sort_by) or self._measures(sort_by)
             records = iter(sorted(records, key=key, reverse=order_by is OrderBy.DESCENDING))
         return [Experiment(self.services, record) for record in records]
 
@@ -537,7 +535,7 @@ class Client:
             workspace_ids=tuple(workspace_ids or ()),
         )
         records = [record for record in self.services.models.list(wanted) if model_id in {None, record.id}]
-        records.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
+        records.sort(key=MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
         return [Model(self.services, record) for record in records]
 
     def get_model_labels(self) -> list[str]:
@@ -587,19 +585,3 @@ class Client:
             1 {'loss': 0.5}
         """
         return of_kind(ValidationMetrics, self.iter_trials_metrics(trial_ids, "validation"))
-
-
-_MODEL_KEYS: Mapping[ModelSortBy, Callable[[ModelRecord], Any]] = {
-    ModelSortBy.NAME: lambda record: record.name,
-    ModelSortBy.DESCRIPTION: lambda record: record.description,
-    ModelSortBy.CREATION_TIME: lambda record: record.create_time or _EPOCH,
-    ModelSortBy.LAST_UPDATED_TIME: lambda record: record.update_time or _EPOCH,
-    ModelSortBy.NUM_VERSIONS: lambda record: record.version_count,
-    ModelSortBy.WORKSPACE: lambda record: record.workspace,
-}
-_KEYS: Mapping[ExperimentSortBy, Callable[[ExperimentRecord], Any]] = {
-    ExperimentSortBy.DESCRIPTION: lambda record: record.description,
-    ExperimentSortBy.NUM_TRIALS: lambda record: record.trial_count,
-    ExperimentSortBy.PROJECT_ID: lambda record: record.project_id,
-}
-"""What the service does not sort by, and its lists tell."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
 from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from resolute.client.schema.records import ExperimentRecord, ModelRecord
+
+_EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 
 class OrderBy(Enum):
@@ -138,6 +145,23 @@ EXPERIMENT_FIELDS: Mapping[ExperimentSortBy, str] = {
     ExperimentSortBy.RESOURCE_POOL: "number",
 }
 """What the service sorts experiments by, as its API calls it. The client sorts by all else."""
+
+EXPERIMENT_KEYS: Mapping[ExperimentSortBy, Callable[[ExperimentRecord], Any]] = {
+    ExperimentSortBy.DESCRIPTION: lambda record: record.description,
+    ExperimentSortBy.NUM_TRIALS: lambda record: record.trial_count,
+    ExperimentSortBy.PROJECT_ID: lambda record: record.project_id,
+}
+"""What the client sorts experiments by without asking for more."""
+
+MODEL_KEYS: Mapping[ModelSortBy, Callable[[ModelRecord], Any]] = {
+    ModelSortBy.NAME: lambda record: record.name,
+    ModelSortBy.DESCRIPTION: lambda record: record.description,
+    ModelSortBy.CREATION_TIME: lambda record: record.create_time or _EPOCH,
+    ModelSortBy.LAST_UPDATED_TIME: lambda record: record.update_time or _EPOCH,
+    ModelSortBy.NUM_VERSIONS: lambda record: record.version_count,
+    ModelSortBy.WORKSPACE: lambda record: record.workspace,
+}
+"""What the client sorts models by."""
 
 TRIAL_FIELDS: Mapping[TrialSortBy, str] = {
     TrialSortBy.ID: "number",
