@@ -116,8 +116,6 @@ class Session:
                         self.user, self._password, asking, device_token=self._device_token()
                     )
                 self._channel = self._connect(token)
-                if self._closed:
-                    self._channel.close()
             return self._channel
 
     @property
@@ -130,7 +128,10 @@ class Session:
 
     def _connect(self, token: TokenSource) -> grpc.Channel:
         channel = open_channel(self.endpoint.address, token=token, tls=self.endpoint.tls)
-        self._channels.append(channel)
+        if self._closed:
+            channel.close()
+        else:
+            self._channels.append(channel)
         return channel
 
 
