@@ -13,6 +13,9 @@ from resolute.client.schema.states import ExperimentKind, ExperimentState
 from resolute.client.services import Services
 from resolute.errors import UnavailableError
 
+_ASKED = 100
+"""Trials whose values are looked at."""
+
 
 def exit_by_state(ctx: click.Context, experiment: ExperimentRecord, *, warned_too: bool = True) -> None:
     """Exits with 0 if the experiment completed, else with 1.
@@ -68,6 +71,7 @@ def _compared_nothing(services: Services, experiment: ExperimentRecord) -> bool:
     # Trials may also complete operations with the value, and never validate.
     if experiment.searcher_name in {"single", "custom"}:
         return False
-    trials = [trial.uuid for trial in services.trials.list(experiment.uuid)]
+    # The first trials say what all report: a search may have a hundred thousand.
+    trials = [trial.uuid for trial in services.trials.list(experiment.uuid, limit=_ASKED)]
     metric = experiment.searcher_metric
     return bool(services.metrics.summaries(trials, group="validation", names=[metric]))
