@@ -9,8 +9,7 @@ from pathlib import Path
 
 from resolute.api.preemption.v1.signal_pb2 import SignalReason
 from resolute.contracts.calls.backoff import Backoff
-from resolute.contracts.clock import Clock
-from resolute.contracts.due_time import DueTime
+from resolute.contracts.clock import Clock, DueTime
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.times import seconds_of
 from resolute.errors import (

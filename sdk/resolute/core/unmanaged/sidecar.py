@@ -18,8 +18,7 @@ from resolute.client.connection.endpoint import Endpoint
 from resolute.client.connection.session import Session
 from resolute.client.remote.trials import Trials
 from resolute.contracts.calls.tls import ClientTls
-from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.due_time import DueTime
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock, DueTime
 from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory

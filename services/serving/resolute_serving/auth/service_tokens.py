@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.contracts.clock import Clock
-from resolute.contracts.due_time import DueTime
+from resolute.contracts.clock import Clock, DueTime
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import ServiceAccount
 

@@ -12,8 +12,7 @@ import structlog
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
-from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.due_time import DueTime
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock, DueTime
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import ResoluteError
 from resolute_serving.server.channels.peers import Peers

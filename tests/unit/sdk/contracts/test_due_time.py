@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.clocks import JumpingClock
 
-from resolute.contracts.due_time import DueTime
+from resolute.contracts.clock import DueTime
 
 DAY = 86_400.0
 
